@@ -1,6 +1,6 @@
-"""People: passwords, roles, sessions of their browsers and tokens of their programs.
+"""Accounts: passwords, roles, sessions of browsers and tokens of programs.
 
-Of sessions and tokens the database knows only the hashes.
+The database stores only hashes of sessions and tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pii_bench.web.database import Database
 
 LOCAL_NAME: Final = "local"
-"""The account of the user of a server on the loopback without other accounts."""
+"""The account of whoever uses a server on the loopback that has no other accounts."""
 
 SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 200
@@ -41,24 +41,24 @@ _MOST_TOKENS: Final = 20
 
 _NAME: Final = re.compile(r"[\w.@+-]{1,60}")
 _HASHER: Final = PasswordHasher()
-_OF_NO_ACCOUNT: Final = _HASHER.hash(secrets.token_urlsafe())
+_DUMMY_HASH: Final = _HASHER.hash(secrets.token_urlsafe())
 
 
 class Role(StrEnum):
-    """What somebody may do; each may also do what those before may."""
+    """The roles of accounts; each may also do what those before it may."""
 
     ANNOTATOR = "annotator"
     ADJUDICATOR = "adjudicator"
     OWNER = "owner"
 
     def allows(self, needed: Role) -> bool:
-        """Whether this role is the one needed, or above it."""
+        """Return True if this role is the needed one or above it."""
         order = list(Role)
         return order.index(self) >= order.index(needed)
 
 
 class AccountError(PiiBenchError):
-    """A name or password that cannot be taken."""
+    """An invalid or taken name, an invalid password, or too many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class User(Account):
-    """Who sends a request.
+    """The account that sends a request.
 
     Attributes:
-        csrf_token: what their forms must bring; None for a program with a token of its own.
+        csrf_token: token that forms must send; None for a program with its own token.
     """
 
     csrf_token: str | None = field(repr=False)
@@ -90,10 +90,10 @@ class Token:
 
 
 def add_account(database: Database, name: str, role: Role, password: str) -> Account:
-    """Make an account.
+    """Create an account.
 
     Raises:
-        AccountError: the name is taken or has other characters than letters, digits and
+        AccountError: the name is taken or has characters other than letters, digits and
             `. _ @ + -`, or the password is too short or too long.
     """
     if not _NAME.fullmatch(name) or name == LOCAL_NAME:
@@ -104,18 +104,18 @@ def add_account(database: Database, name: str, role: Role, password: str) -> Acc
     values = {"name": name, "role": role.value, "password_hash": hash_password(password)}
     try:
         with database.writing() as connection:
-            made = connection.execute(insert(ACCOUNTS).values(**values, created=time.time()))
+            result = connection.execute(insert(ACCOUNTS).values(**values, created=time.time()))
     except IntegrityError:
         raise AccountError(f"there is an account {name!r} already") from None
-    (account_id,) = made.inserted_primary_key or (0,)
+    (account_id,) = result.inserted_primary_key or (0,)
     return Account(account_id, name, role)
 
 
 def hash_password(password: str) -> str:
-    """Argon2id with a salt of its own.
+    """Hash a password with Argon2id and a random salt.
 
     Raises:
-        AccountError: too short or too long.
+        AccountError: the password is too short or too long.
     """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         allowed = f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters"
@@ -124,10 +124,10 @@ def hash_password(password: str) -> str:
 
 
 def set_password(database: Database, account_id: int, password: str) -> None:
-    """Change a password; all sessions of the account end.
+    """Change a password and end all sessions of the account.
 
     Raises:
-        AccountError: see `hash_password`.
+        AccountError: the password is too short or too long.
     """
     hashed = hash_password(password)
     database.write(
@@ -137,12 +137,12 @@ def set_password(database: Database, account_id: int, password: str) -> None:
 
 
 def close_account(database: Database, account_id: int) -> None:
-    """Close an account; what it did stays.
+    """Close an account; its work stays.
 
     Raises:
         AccountError: it is the last owner's.
     """
-    owners = [each.id for each in list_accounts(database) if each.role is Role.OWNER]
+    owners = [account.id for account in list_accounts(database) if account.role is Role.OWNER]
     if owners == [account_id]:
         raise AccountError("this is the last owner: add another one first")
     database.write(
@@ -153,11 +153,14 @@ def close_account(database: Database, account_id: int) -> None:
 
 
 def check_password(database: Database, name: str, password: str) -> Account | None:
-    """The account that has this name and password; takes as long where there is none."""
+    """Return the account with this name and password, or None.
+
+    It takes the same time if no account has the name, so that names cannot be guessed.
+    """
     query = select(ACCOUNTS).where(ACCOUNTS.c.name == name, ACCOUNTS.c.password_hash.is_not(None))
     with database.reading() as connection:
         row = connection.execute(query).one_or_none()
-    hashed = _OF_NO_ACCOUNT if row is None else row.password_hash
+    hashed = _DUMMY_HASH if row is None else row.password_hash
     try:
         _HASHER.verify(hashed, password[:LONGEST_PASSWORD])
     except (VerificationError, InvalidHashError):
@@ -166,7 +169,7 @@ def check_password(database: Database, name: str, password: str) -> Account | No
 
 
 def list_accounts(database: Database) -> Sequence[Account]:
-    """All who can log in, in the order of their names."""
+    """Return the accounts that can log in, sorted by name."""
     query = select(ACCOUNTS).where(ACCOUNTS.c.password_hash.is_not(None)).order_by(ACCOUNTS.c.name)
     with database.reading() as connection:
         rows = connection.execute(query).all()
@@ -174,12 +177,12 @@ def list_accounts(database: Database) -> Sequence[Account]:
 
 
 def has_owner(database: Database) -> bool:
-    """Whether an owner can log in."""
+    """Return True if an owner can log in."""
     return any(account.role is Role.OWNER for account in list_accounts(database))
 
 
 def local_owner(database: Database) -> User:
-    """Whoever visits a server without accounts; the token of their forms outlives a restart."""
+    """Return the user of a server without accounts; the CSRF token survives a restart."""
     account = select(ACCOUNTS.c.id).where(ACCOUNTS.c.name == LOCAL_NAME)
     token = select(FACTS.c.value).where(FACTS.c.name == _LOCAL_CSRF_FACT)
     with database.writing() as connection:
@@ -189,15 +192,15 @@ def local_owner(database: Database) -> User:
         if connection.scalar(token) is None:
             fact = {"name": _LOCAL_CSRF_FACT, "value": secrets.token_urlsafe(32)}
             connection.execute(insert(FACTS).values(**fact))
-        found = connection.scalars(account).one()
-        return User(found, LOCAL_NAME, Role.OWNER, connection.scalars(token).one())
+        account_id = connection.scalars(account).one()
+        return User(account_id, LOCAL_NAME, Role.OWNER, connection.scalars(token).one())
 
 
 def begin_session(database: Database, account: Account, days: int) -> str:
-    """Open a session, and forget those that have expired.
+    """Open a session and delete expired ones.
 
     Returns:
-        The value of its cookie.
+        The value of the session's cookie.
     """
     secret, now = secrets.token_urlsafe(32), time.time()
     row = {
@@ -211,12 +214,12 @@ def begin_session(database: Database, account: Account, days: int) -> str:
 
 
 def end_session(database: Database, secret: str) -> None:
-    """Close a session, if it is open."""
+    """End a session, if it is open."""
     database.write(delete(SESSIONS).where(SESSIONS.c.key == _hash(secret)))
 
 
 def user_of_session(database: Database, secret: str) -> User | None:
-    """Whose session this is; None where it is unknown or has expired."""
+    """Return the user of a session; None if it is unknown or has expired."""
     query = (
         select(ACCOUNTS, SESSIONS.c.csrf_token)
         .join_from(SESSIONS, ACCOUNTS)
@@ -226,13 +229,13 @@ def user_of_session(database: Database, secret: str) -> User | None:
 
 
 def add_token(database: Database, account: Account, name: str) -> str:
-    """Make a token for programs of an account.
+    """Create a token for programs of an account.
 
     Returns:
-        The token; it cannot be shown again.
+        The token, which cannot be read again.
 
     Raises:
-        AccountError: no name, a name that is too long, or too many tokens.
+        AccountError: the name is empty or too long, or there are too many tokens.
     """
     if not 1 <= len(name) <= 60:
         raise AccountError(f"a token's name has {len(name)} characters; allowed: 1 to 60")
@@ -245,25 +248,21 @@ def add_token(database: Database, account: Account, name: str) -> str:
 
 
 def list_tokens(database: Database, account: Account) -> Sequence[Token]:
-    """The tokens of an account, oldest first."""
+    """Return the tokens of an account, oldest first."""
     query = select(TOKENS).where(TOKENS.c.account_id == account.id).order_by(TOKENS.c.id)
     with database.reading() as connection:
         return [Token(row.id, row.name) for row in connection.execute(query)]
 
 
 def delete_token(database: Database, account: Account, token_id: int) -> bool:
-    """Delete a token of this account.
-
-    Returns:
-        Whether it has one with this id; those of others are not touched.
-    """
+    """Delete a token of this account; return False if the account has none with this id."""
     theirs = (TOKENS.c.id == token_id) & (TOKENS.c.account_id == account.id)
     with database.writing() as connection:
         return connection.execute(delete(TOKENS).where(theirs)).rowcount == 1
 
 
 def user_of_token(database: Database, secret: str) -> User | None:
-    """Whose token this is; None where it is unknown."""
+    """Return the user of a token; None if it is unknown."""
     query = (
         select(ACCOUNTS, null().label("csrf_token"))
         .join_from(TOKENS, ACCOUNTS)
@@ -279,5 +278,5 @@ def _find_user(database: Database, query: Select[Any]) -> User | None:
 
 
 def _hash(secret: str) -> bytes:
-    # The secrets are random: a slow hash would protect nothing more.
+    # A slow hash would not help, because the secrets are random.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -55,23 +55,23 @@ router: Final = APIRouter(include_in_schema=False)
 _STAGE_TITLES: Final = {1: "Mark what is personal", 2: "Choose what the question needs"}
 
 
-SecondsInAll = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
+TotalSeconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 
 
 class Saved(BaseModel):
     """A change from a browser.
 
     Attributes:
-        base: the version that was changed.
-        seconds: at the task in all.
-        done: whether it is finished.
+        base: number of the version that was changed.
+        seconds: total time spent on the task.
+        done: True if the task is finished.
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     base: int
     answer: dict[str, Any]
-    seconds: SecondsInAll
+    seconds: TotalSeconds
     done: bool = False
 
 
@@ -89,25 +89,25 @@ class Selection(BaseModel):
 
 
 class Seconds(BaseModel):
-    """Time at a task in all."""
+    """The total time spent on a task."""
 
-    seconds: SecondsInAll
+    seconds: TotalSeconds
 
 
 @router.get("/projects")
 def project_list(request: Request, user: CurrentUser) -> Response:
-    """The projects of the user."""
+    """Show the projects that the user may see, with their progress."""
     with state.of(request).database.reading() as connection:
-        shown = [
-            (project, _own_progress(connection, project, user), _whole(connection, project))
+        projects = [
+            (project, _own_progress(connection, project, user), _progress(connection, project))
             for project in projects_of(connection, user)
         ]
-    return page(request, "projects.html", projects=shown)
+    return page(request, "projects.html", projects=projects)
 
 
 @router.get("/projects/{project_id}/work")
 def project_work(request: Request, user: CurrentUser, project: VisibleProject) -> Response:
-    """What an annotator has done and what is next."""
+    """Show an annotator's tasks and progress."""
     with state.of(request).database.reading() as connection:
         own = [
             task
@@ -131,7 +131,7 @@ def project_work(request: Request, user: CurrentUser, project: VisibleProject) -
 
 @router.post("/projects/{project_id}/next")
 def project_next(request: Request, user: CurrentUser, project: VisibleProject) -> Response:
-    """Open what is next for an annotator."""
+    """Open the annotator's next task."""
     database = state.of(request).database
     with database.reading() as connection:
         qualified = may_annotate(connection, project, user.id)
@@ -145,7 +145,7 @@ def project_next(request: Request, user: CurrentUser, project: VisibleProject) -
 
 @router.get("/projects/{project_id}/disputes")
 def dispute_list(request: Request, _: Adjudicator, project: VisibleProject) -> Response:
-    """What awaits an adjudicator."""
+    """Show the samples that need an adjudicator."""
     with state.of(request).database.reading() as connection:
         rows = [
             (
@@ -162,7 +162,7 @@ def dispute_list(request: Request, _: Adjudicator, project: VisibleProject) -> R
 def adjudicate(
     request: Request, user: Adjudicator, project: VisibleProject, sample_id: Number, stage: Number
 ) -> Response:
-    """Open a sample that annotators do not agree on; it begins with what most of them said."""
+    """Open an adjudicator's task, which starts from the majority of the annotators."""
     with state.of(request).database.writing() as connection:
         if (sample_id, stage) not in outcomes_of(connection, project):
             raise NotThereError
@@ -179,7 +179,7 @@ def adjudicate(
 
 @router.get("/tasks/{task_id}")
 def task_page(request: Request, user: CurrentUser, task_id: Number) -> Response:
-    """The sample of a task; its text comes by `task_state`."""
+    """Show the page of a task; it loads the text from `task_state`."""
     with state.of(request).database.reading() as connection:
         task, project, stored = _opened(connection, user, task_id)
         progress = _own_progress(connection, project, user)
@@ -200,7 +200,7 @@ def task_page(request: Request, user: CurrentUser, task_id: Number) -> Response:
 
 @router.get("/tasks/{task_id}/state")
 def task_state(request: Request, user: CurrentUser, task_id: Number) -> Response:
-    """Text, answer and version of a task."""
+    """Return the text, answer and version of a task."""
     with state.of(request).database.reading() as connection:
         task, project, stored = _opened(connection, user, task_id)
         return JSONResponse(_state(connection, project, stored, task))
@@ -208,7 +208,7 @@ def task_state(request: Request, user: CurrentUser, task_id: Number) -> Response
 
 @router.post("/tasks/{task_id}/save")
 def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved) -> Response:
-    """Keep a change; once this has answered, it is on the disk."""
+    """Save a change; it is on the disk before the response is sent."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
         answer = clean_answer(project, stored, task, body.answer, done=body.done)
@@ -222,7 +222,7 @@ def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved)
 
 @router.post("/tasks/{task_id}/undo")
 def undo_task(request: Request, user: CurrentUser, task_id: Number, body: Base) -> Response:
-    """Take the last change back."""
+    """Undo the last change."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
         task = undo(connection, task, base=body.base)
@@ -231,7 +231,7 @@ def undo_task(request: Request, user: CurrentUser, task_id: Number, body: Base) 
 
 @router.post("/tasks/{task_id}/time")
 def time_task(request: Request, user: CurrentUser, task_id: Number, body: Seconds) -> Response:
-    """Keep the time that somebody spent without a change."""
+    """Save time that was spent without a change."""
     with state.of(request).database.writing() as connection:
         task, _, _ = _opened(connection, user, task_id)
         keep_time(connection, task, body.seconds)
@@ -242,7 +242,7 @@ def time_task(request: Request, user: CurrentUser, task_id: Number, body: Second
 def task_occurrences(
     request: Request, user: CurrentUser, task_id: Number, body: Selection
 ) -> Response:
-    """A selection snapped to tokens, and all places of its text."""
+    """Return a selection extended to whole tokens, and all occurrences of its text."""
     with state.of(request).database.reading() as connection:
         _, _, stored = _opened(connection, user, task_id)
     text = stored.sample.description
@@ -253,7 +253,7 @@ def task_occurrences(
 
 
 def _opened(connection: Connection, user: User, task_id: int) -> tuple[Task, Project, StoredSample]:
-    """A task of one's own in a project that one still takes part in."""
+    """Return a task of the user, in a project that the user may still see."""
     task = own_task(connection, user, task_id)
     stored = find_sample(connection, task.sample_id)
     project = visible_project(connection, user, stored.project_id)
@@ -285,17 +285,19 @@ def _state(
 
 
 def _versions(connection: Connection, stored: StoredSample, task: Task) -> list[dict[str, Any]]:
-    """What the annotators said, without their names, letters of persons in line."""
-    tasks = [each for each in tasks_on(connection, stored.id, task.stage) if each.done]
-    answers = [each.answer for each in tasks]
+    """Return the annotators' answers without names, with aligned letters of persons."""
+    others = [other for other in tasks_on(connection, stored.id, task.stage) if other.done]
+    answers = [other.answer for other in others]
     if task.stage == 1:
-        versions = [marks_of(stored, each) for each in tasks]
+        versions = [marks_of(stored, other) for other in others]
         aligned = align_persons(stored.sample.description, versions)
         answers = [
-            {**each.answer, "marks": [asdict(mark) for mark in marks]}
-            for each, marks in zip(tasks, aligned, strict=True)
+            {**answer, "marks": [asdict(mark) for mark in marks]}
+            for answer, marks in zip(answers, aligned, strict=True)
         ]
-    return [{"label": f"Annotator {n}", "answer": each} for n, each in enumerate(answers, start=1)]
+    return [
+        {"label": f"Annotator {n}", "answer": answer} for n, answer in enumerate(answers, start=1)
+    ]
 
 
 def _adjudication(connection: Connection, sample_id: int, stage: int) -> Task | None:
@@ -303,7 +305,7 @@ def _adjudication(connection: Connection, sample_id: int, stage: int) -> Task | 
 
 
 def _majority(connection: Connection, sample_id: int, stage: int) -> dict[str, Any]:
-    """What most annotators said, for an adjudicator to confirm."""
+    """Return the answer of most annotators, for an adjudicator to confirm."""
     stored = find_sample(connection, sample_id)
     done = [task for task in tasks_on(connection, sample_id, stage) if task.done]
     if stage == 1:
@@ -315,15 +317,15 @@ def _majority(connection: Connection, sample_id: int, stage: int) -> dict[str, A
 
 
 def _own_progress(connection: Connection, project: Project, user: User) -> dict[str, int]:
-    """How much somebody has done, and how much there can be for them."""
+    """Return the number of tasks that the user has finished, and the most possible."""
     return {
         "done": count_done(connection, project, user.id),
         "most": count_samples(connection, project) * len(project.plan.stages.numbers),
     }
 
 
-def _whole(connection: Connection, project: Project) -> dict[str, int]:
-    """How much of a project is settled."""
+def _progress(connection: Connection, project: Project) -> dict[str, int]:
+    """Return the number of settled outcomes of a project, and the most possible."""
     samples = count_samples(connection, project) - project.plan.qualification
-    settled = [each for each in outcomes_of(connection, project).values() if each.settled]
-    return {"settled": len(settled), "most": samples * len(project.plan.stages.numbers)}
+    settled = sum(outcome.settled for outcome in outcomes_of(connection, project).values())
+    return {"settled": settled, "most": samples * len(project.plan.stages.numbers)}

@@ -1,4 +1,4 @@
-"""The pages of a study lead: making a project, suggestions, people, agreement, its files."""
+"""The pages of a study lead: create a project, and manage its suggestions, people and files."""
 
 from __future__ import annotations
 
@@ -83,14 +83,13 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 @router.get("/projects/new")
 def new_project(request: Request, _: Owner) -> Response:
-    """The form of a new project."""
-    read = [name for name in DATASETS if load_readings(name)]
+    """Show the form for a new project."""
     return page(
         request,
         "project_new.html",
         datasets=list(DATASETS),
         formats=FORMATS,
-        readings=read,
+        readings=[name for name in DATASETS if load_readings(name)],
         guidelines=DEFAULT_GUIDELINES,
         system=state.of(request).settings.system,
     )
@@ -114,7 +113,7 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
     system: Annotated[str, Form(max_length=200)] = "",
     guidelines: Annotated[str, Form(max_length=50_000)] = "",
 ) -> Response:
-    """Make a project, and begin to prepare suggestions where a system is named."""
+    """Create a project, and start to prepare suggestions if a system is named."""
     web = state.of(request)
     plan = Plan(
         name=name,
@@ -125,7 +124,7 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
         pass_mark=pass_mark,
         system=system.strip(),
         suggests=bool(system.strip()),
-        guidelines=_own(guidelines),
+        guidelines=_own_guidelines(guidelines),
     )
     if plan.system:
         check_system(plan.system)
@@ -143,7 +142,7 @@ def make_project_of_readings(
     user: Owner,
     source: Annotated[str, Form(max_length=100)],
 ) -> Response:
-    """Make a project of the readings that the repository holds."""
+    """Create a project from the repository's readings of a dataset."""
     if source not in DATASETS:
         raise ProjectError("there is no such dataset")
     web = state.of(request)
@@ -152,18 +151,18 @@ def make_project_of_readings(
     return RedirectResponse(f"/projects/{project.id}", 303)
 
 
-def _own(guidelines: str) -> str:
-    """Guidelines of a form; empty where they are the general ones."""
+def _own_guidelines(guidelines: str) -> str:
+    """Normalise guidelines from a form; the default ones become empty."""
     text = guidelines.replace("\r\n", "\n").strip()
     return "" if text == DEFAULT_GUIDELINES else text
 
 
 def check_system(name: str) -> None:
-    """Refuse a system that a browser may not name: paths and modules of the server.
+    """Check that a browser may name a system, which must not be a path or module of the server.
 
     Raises:
-        ProjectError: it has a colon.
-        UnknownNameError: it is in none of the tables.
+        ProjectError: the name has a colon.
+        UnknownNameError: there is no such system.
     """
     if ":" in name:
         raise ProjectError(f"{name!r} names a file or module: give a system by its plain name")
@@ -171,65 +170,65 @@ def check_system(name: str) -> None:
 
 
 async def prepare(database: Database, masker: Masker, project: Project) -> None:
-    """Ask a project's system about every sample that it has no answer for yet.
+    """Run a project's system on all samples without suggestions.
 
-    What goes wrong is kept with the project (`trouble`), in words without a text.
+    Errors are stored with the project (`Project.trouble`), without quoting a text.
     """
 
-    def samples() -> list[StoredSample]:
+    def missing_samples() -> list[StoredSample]:
         with database.reading() as connection:
-            return [each for each in samples_of(connection, project) if each.suggestion is None]
+            samples = samples_of(connection, project)
+        return [stored for stored in samples if stored.suggestion is None]
 
-    waiting = await asyncio.to_thread(samples)
+    waiting = await asyncio.to_thread(missing_samples)
     name, failed = project.plan.system, 0
     try:
         for stored in waiting:
             text = stored.sample.description
-            found = await masker.subjects(name, text)
-            if isinstance(found, Failure):
+            subjects = await masker.subjects(name, text)
+            if isinstance(subjects, Failure):
                 failed += 1
                 continue
-            marks = marks_of_subjects(text, found, name)
+            marks = marks_of_subjects(text, subjects, name)
             await asyncio.to_thread(keep_suggestion, database, stored.id, marks)
         trouble = f"{failed} of {len(waiting)} calls failed; prepare again" if failed else ""
     except PiiBenchError as error:
         trouble = str(error)
-    own = PROJECTS.c.id == project.id
-    kept = update(PROJECTS).where(own).values(trouble=trouble[:500])
-    await asyncio.to_thread(database.write, kept)
+    statement = update(PROJECTS).where(PROJECTS.c.id == project.id).values(trouble=trouble[:500])
+    await asyncio.to_thread(database.write, statement)
 
 
 def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str) -> Dataset:
-    """A dataset of ours, or one that was sent.
+    """Load a dataset by its name or from an uploaded file.
 
     Raises:
-        ProjectError: it cannot be read.
+        ProjectError: it cannot be read, or a text is too long.
     """
     if file is None or not file.filename:
         if source not in DATASETS:
             raise ProjectError("choose a dataset or a file")
         return load_dataset(source)
     if kind not in FORMATS:
-        raise ProjectError(f"a file has one of the formats {', '.join(FORMATS)}")
-    sent = Path(file.filename)
-    if sent.suffix.lower() not in _ENDINGS:
-        raise ProjectError(f"a file ends in one of {', '.join(_ENDINGS)}")
-    stem = _UNSAFE.sub("-", sent.stem)[:80].strip(".-") or "file"
+        raise ProjectError(f"the format of a file must be one of {', '.join(FORMATS)}")
+    name = Path(file.filename)
+    if name.suffix.lower() not in _ENDINGS:
+        raise ProjectError(f"the name of a file must end in one of {', '.join(_ENDINGS)}")
+    stem = _UNSAFE.sub("-", name.stem)[:80].strip(".-") or "file"
     with TemporaryDirectory() as folder:
-        path = Path(folder) / f"{stem}{sent.suffix.lower()}"
+        path = Path(folder) / f"{stem}{name.suffix.lower()}"
         path.write_bytes(file.file.read())
         try:
             dataset = load_dataset(str(path) if kind == OURS else f"{kind}:{path}")
         except InputFileError as error:
             raise ProjectError(str(error).replace(f"{folder}/", "")) from None
     if any(len(sample.description) > settings.most_characters for sample in dataset.samples):
-        raise ProjectError(f"a text has at most {settings.most_characters:,} characters")
+        raise ProjectError(f"a text must have at most {settings.most_characters:,} characters")
     return dataset
 
 
 @router.get("/projects/{project_id}")
 def project_page(request: Request, user: Owner, project: VisibleProject) -> Response:
-    """The state of a project."""
+    """Show the progress, people, agreement and settings of a project."""
     database = state.of(request).database
     accounts = list_accounts(database)
     with database.reading() as connection:
@@ -255,7 +254,7 @@ def project_page(request: Request, user: Owner, project: VisibleProject) -> Resp
                 for stage in project.plan.stages.numbers
             ],
             "people": _people(connection, project, [*accounts, user]),
-            "others": [each for each in accounts if each.id not in members],
+            "others": [account for account in accounts if account.id not in members],
             "reports": stage_reports(connection, project),
             "disputes": len(disputes(connection, project)),
             "suggested": sum(sample.suggestion is not None for sample in samples),
@@ -271,11 +270,11 @@ def _people(
 ) -> list[dict[str, object]]:
     by_id = {account.id: account for account in accounts}
     tasks = [t for t in tasks_of(connection, project) if t.part is Part.ANNOTATOR]
-    found: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for account_id in sorted(members_of(connection, project)):
         own = [task for task in tasks if task.account_id == account_id]
         seconds = [task.seconds for task in own if task.done]
-        found.append(
+        rows.append(
             {
                 "account": by_id.get(account_id),
                 "id": account_id,
@@ -286,7 +285,7 @@ def _people(
                 "admitted": may_annotate(connection, project, account_id),
             }
         )
-    return found
+    return rows
 
 
 @router.post("/projects/{project_id}/people")
@@ -297,12 +296,12 @@ def change_people(
     account: Annotated[int, Form(ge=1, le=2**31 - 1)],
     action: Annotated[str, Form(max_length=20)] = "add",
 ) -> Response:
-    """Add somebody, take somebody out, or decide on their qualification."""
+    """Add or remove a member, or decide on their qualification."""
     database = state.of(request).database
     with database.reading() as connection:
         is_member = account in members_of(connection, project)
     if action == "add":
-        if account not in {user.id, *(each.id for each in list_accounts(database))}:
+        if account not in {user.id, *(other.id for other in list_accounts(database))}:
             raise NotThereError
         add_member(database, project, account)
     elif not is_member:
@@ -327,13 +326,13 @@ def change_settings(
     guidelines: Annotated[str, Form(max_length=50_000)] = "",
     suggests: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Change the threshold, the guidelines, and whether suggestions are shown."""
+    """Change the threshold and the guidelines, and show or hide suggestions."""
     database = state.of(request).database
     project = change_project(
         database,
         project,
         threshold=threshold,
-        guidelines=_own(guidelines),
+        guidelines=_own_guidelines(guidelines),
         suggests=suggests and bool(project.plan.system),
     )
     reconsider(database, project)
@@ -344,7 +343,7 @@ def change_settings(
 def prepare_suggestions(
     request: Request, _: Owner, project: VisibleProject, background: BackgroundTasks
 ) -> Response:
-    """Ask the project's system about the samples that it has not answered yet."""
+    """Start to prepare the missing suggestions."""
     web = state.of(request)
     if not project.plan.system:
         raise ProjectError("this project has no system")
@@ -354,7 +353,7 @@ def prepare_suggestions(
 
 @router.get("/projects/{project_id}/export.jsonl")
 def export_file(request: Request, _: Owner, project: VisibleProject) -> Response:
-    """The settled samples as a dataset file, with all votes."""
+    """Return the settled samples as a dataset file with all votes."""
     with state.of(request).database.reading() as connection:
         records = export(connection, project)
     return download(records, f"{_file_name(project)}.jsonl")
@@ -362,7 +361,7 @@ def export_file(request: Request, _: Owner, project: VisibleProject) -> Response
 
 @router.get("/projects/{project_id}/human.jsonl")
 def human_file(request: Request, _: Owner, project: VisibleProject) -> Response:
-    """What people answered, for the leaderboard."""
+    """Return people's answers as a file for the leaderboard."""
     with state.of(request).database.reading() as connection:
         answers = human_answers(connection, project)
     return download(map(asdict, answers), f"{_file_name(project)}-people.jsonl")
@@ -370,7 +369,7 @@ def human_file(request: Request, _: Owner, project: VisibleProject) -> Response:
 
 @router.post("/projects/{project_id}/human")
 def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
-    """Put what people answered where `pii-bench leaderboard` finds it."""
+    """Write people's answers to the results folder, where `pii-bench leaderboard` reads them."""
     web = state.of(request)
     with web.database.reading() as connection:
         answers = human_answers(connection, project)
@@ -384,7 +383,7 @@ def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
 
 @router.post("/projects/{project_id}/delete")
 def remove_project(request: Request, _: Owner, project: VisibleProject) -> Response:
-    """Delete a project with all its texts and answers."""
+    """Delete a project and all its texts and answers."""
     delete_project(state.of(request).database, project)
     return RedirectResponse("/projects", 303)
 

@@ -26,7 +26,7 @@ def fast_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         patch.setattr(accounts, "_HASHER", hasher)
-        patch.setattr(accounts, "_OF_NO_ACCOUNT", hasher.hash("of nobody"))
+        patch.setattr(accounts, "_DUMMY_HASH", hasher.hash("dummy"))
         yield
 
 

@@ -99,7 +99,9 @@ def test_fields_that_say_who_asks_do_not_go_on() -> None:
         ({"messages": [user("x") | {"tool_calls": [{"custom": {}}]}]}, "must be of a function"),
     ],
 )
-def test_a_chat_that_cannot_be_masked_completely_is_refused(request_: dict[str, Any], what: str) -> None:
+def test_a_chat_that_cannot_be_masked_completely_is_refused(
+    request_: dict[str, Any], what: str
+) -> None:
     with pytest.raises(ChatError, match=what) as caught:
         read_chat(request_)
 

@@ -113,4 +113,4 @@ def test_a_project_is_made_of_a_file(team: Server) -> None:
     assert broken.status_code == 400
     assert broken.json()["error"]["message"].startswith("a.jsonl:1:")
     wrong = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.exe", b"{}\n")})
-    assert "ends in one of" in wrong.json()["error"]["message"]
+    assert "end in one of" in wrong.json()["error"]["message"]
