@@ -1,4 +1,4 @@
-"""Small valid things for tests to start from."""
+"""Builders of samples and files for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sample_record(sample_id: str = "s1", **changes: Any) -> dict[str, Any]:
-    """One line of a dataset: Ann Lee, 32, asks about her age."""
+    """Return a dataset record in which Ann Lee, 32, asks about her age."""
     return {
         "id": sample_id,
         "description": "Ann Lee is 32.",
@@ -46,7 +46,7 @@ def write_lines(path: Path, records: Iterable[object]) -> Path:
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files of a folder by relative path, without the hidden leftovers of a kill."""
+    """Return the contents of a folder's files by relative path, without hidden files."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

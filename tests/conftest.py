@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Paths, options and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ REPOSITORY: Final = Path(__file__).resolve().parents[1]
 GOLDEN: Final = REPOSITORY / "tests" / "golden"
 CAPID: Final = REPOSITORY.parent / "shared" / "datasets" / "capid"
 
-# The same examples every time, and no limit that a busy machine could break.
+# The same examples in every run, and no time limit, which a busy machine could exceed.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write tests/golden/ anew; look at the diff"
+        "--update-golden", action="store_true", help="rewrite tests/golden/; review the diff"
     )
 
 
 @pytest.fixture
 def assert_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Compare a text with a file of tests/golden/."""
+    """A function that compares a text with a file of tests/golden/."""
 
     def compare(name: str, actual: str) -> None:
         path = GOLDEN / name
@@ -42,7 +42,7 @@ def assert_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture
 def capid_folder() -> Path:
-    """CAPID as its authors released it, where it lies beside the repository."""
+    """The folder of the released CAPID data; skips the test if it is missing."""
     if not CAPID.is_dir():
         pytest.skip(f"CAPID is not at {CAPID}")
     return CAPID

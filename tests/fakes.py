@@ -1,4 +1,4 @@
-"""Stand-ins for what a test does not want for real."""
+"""Fake models and observers for tests."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def answer_nothing(_: Request) -> Completion:
 
 
 class FakeModel:
-    """Answers with a function and notes what it was asked (`Model`).
+    """A `Model` that answers with a function and records the samples it is asked about.
 
     Args:
-        answer: what it says to a request, or raises.
-        turns: by sample id, how many turns of the event loop an answer takes; 1 for the rest.
-        endpoint: where it pretends to be; None for this process.
+        answer: Returns the completion of a request, or raises.
+        turns: Turns of the event loop that an answer takes, by sample id; 1 by default.
+        endpoint: Its pretended endpoint; None for this process.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ def fake_system(
 
 
 class RecordingObserver:
-    """Notes what it is told (`Observer`)."""
+    """An `Observer` that records the events of a run."""
 
     def __init__(self) -> None:
         self.start: tuple[int, int] | None = None

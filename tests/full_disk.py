@@ -1,4 +1,4 @@
-"""A disk that is full, as far as this process can tell."""
+"""Simulation of a full disk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def no_file_longer_than(size: int) -> Iterator[None]:
-    """Let the system cut what is written beyond that many bytes of a file, as a full disk does.
-
-    Its reason is `File too large`; Python ignores the signal that comes with it.
-    """
+    """Make writes beyond `size` bytes of a file fail with `File too large`, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

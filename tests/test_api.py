@@ -31,7 +31,7 @@ def test_a_run_of_a_named_system_has_a_row_for_each_task(tmp_path: Path) -> None
     assert (tmp_path / "runs" / "gold" / "none" / "demo.jsonl").exists()
 
 
-def test_systems_and_datasets_can_be_given_as_they_are(tmp_path: Path) -> None:
+def test_systems_and_datasets_can_be_passed_as_objects(tmp_path: Path) -> None:
     model = FakeModel()
     demo = pii_bench.load_dataset("demo")
 
@@ -43,7 +43,7 @@ def test_systems_and_datasets_can_be_given_as_they_are(tmp_path: Path) -> None:
     assert [each.signature for each in again] == [row.signature]
 
 
-def test_options_are_for_named_systems(tmp_path: Path) -> None:
+def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:
     systems = build_systems("gold+none", SystemOptions())
 
     with pytest.raises(PiiBenchError, match="options apply only to a system given by name"):
@@ -56,7 +56,7 @@ def test_a_text_is_masked_in_one_call() -> None:
     assert masked.text == "I am <Full Name>. Write to me."
 
 
-def test_it_works_where_a_loop_is_running_as_in_a_notebook() -> None:
+def test_mask_works_inside_a_running_event_loop_as_in_a_notebook() -> None:
     async def cell() -> str:
         return pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none").text
 
@@ -73,7 +73,7 @@ def test_predictions_are_scored(tmp_path: Path) -> None:
     assert (row.task, row.model) == (Task.QUERY_RELATED, "mine")
 
 
-def test_predictions_that_name_no_types_have_no_figure_that_depends_on_them(tmp_path: Path) -> None:
+def test_predictions_without_types_have_no_typed_metrics(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     demo = pii_bench.load_dataset("demo")
     found = '"subjects": [[{"text": "Ann", "type": null}]]'
@@ -94,7 +94,7 @@ def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
     assert (tmp_path / "leaderboard.csv").exists()
 
 
-def test_nothing_heavy_is_imported_before_a_function_is_used() -> None:
+def test_importing_the_package_imports_no_heavy_dependency() -> None:
     code = "import pii_bench, sys; print(sorted({'numpy', 'openai', 'scipy'} & set(sys.modules)))"
     done = subprocess.run(  # noqa: S603 - our own Python
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
@@ -103,7 +103,7 @@ def test_nothing_heavy_is_imported_before_a_function_is_used() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_an_unknown_name_is_no_attribute() -> None:
+def test_an_unknown_attribute_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'ruin'"):
         _ = pii_bench.ruin
 

@@ -30,11 +30,11 @@ FLOORS: Final = (
     "datasets",
     "scorer",
 )
-"""Packages and the two modules above some of them, from the top down; the rest is the ground."""
+"""Packages, `__main__` and `api` from the top down; other modules are below them."""
 
 
 def imports_of(path: Path) -> Iterator[str]:
-    """The modules of ours that a file imports, also those for type checking and in functions."""
+    """Yield the pii_bench modules that a file imports, also in functions and for type checking."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.ImportFrom(module=str(module)) if module.startswith("pii_bench"):
@@ -44,10 +44,7 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def floor_of(module: str) -> int:
-    """The number of a module's floor, from the top; the ground is below the last.
-
-    `pii_bench` itself, which offers what `api` has when it is asked for, is ground.
-    """
+    """Return a module's index in `FLOORS`; modules in no package, and `pii_bench`, are last."""
     name = module.split(".")[1] if "." in module else ""
     return FLOORS.index(name) if name in FLOORS else len(FLOORS)
 

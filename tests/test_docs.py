@@ -1,4 +1,4 @@
-"""What the pages quote is what the data and the results hold."""
+"""Quotations of the documentation equal the data and the results."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ ANY = st.text(st.characters(codec=None, exclude_categories=()))
         ("half \ud800", r"half \ud800"),
     ],
 )
-def test_what_cannot_be_seen_is_told_by_its_number(text: str, shown: str) -> None:
+def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
-def test_in_a_terminal_lines_and_tabs_stay() -> None:
+def test_line_ends_and_tabs_are_kept_for_the_terminal() -> None:
     assert terminal("a\tb\n\x1b[2J\r\n") == "a\tb\n\\x1b[2J\\r\n"
 
 
@@ -57,7 +57,7 @@ def test_in_a_terminal_lines_and_tabs_stay() -> None:
         ("a\nb", r"a\\nb"),
     ],
 )
-def test_markdown(text: str, shown: str) -> None:
+def test_markdown_syntax_is_escaped(text: str, shown: str) -> None:
     assert markdown(text) == shown
 
 
@@ -69,7 +69,7 @@ def test_markdown(text: str, shown: str) -> None:
         ("a\n# b", r"`a\n# b`"),
     ],
 )
-def test_code_in_markdown_ends_where_it_ends(text: str, shown: str) -> None:
+def test_markdown_code_cannot_be_closed_by_its_text(text: str, shown: str) -> None:
     assert markdown_code(text) == shown
 
 
@@ -81,42 +81,42 @@ def test_a_cell_adds_neither_a_column_nor_a_line_to_a_table() -> None:
     ]
 
 
-def test_html() -> None:
+def test_html_is_escaped() -> None:
     assert html_text("<b>\"x\" & 'y'\x1b") == "&lt;b&gt;&quot;x&quot; &amp; &#x27;y&#x27;\\x1b"
 
 
-def test_latex() -> None:
+def test_latex_is_escaped() -> None:
     assert latex("50 % of a_b & \\x^2 ~{}$#") == (
         r"50 \% of a\_b \& \textbackslash{}x\^{}2 \~{}\{\}\$\#"
     )
 
 
 @pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)"])
-def test_a_formula_is_a_text(text: str) -> None:
+def test_a_formula_becomes_a_text(text: str) -> None:
     assert csv_cell(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("value", [-0.5, 3, None, True])
-def test_what_is_no_text_is_no_formula(value: object) -> None:
+def test_values_other_than_texts_are_unchanged(value: object) -> None:
     assert csv_cell(value) is value
 
 
-def test_a_tab_before_a_formula_is_shown() -> None:
+def test_a_tab_before_a_formula_is_escaped() -> None:
     assert csv_cell("\t=1") == r"\t=1"
 
 
-def test_in_a_table_texts_alone_are_changed() -> None:
+def test_only_texts_are_escaped_in_csv() -> None:
     rows: list[list[object]] = [["=1", -1, -0.5], [None, 2, math.nan]]
 
     assert csv_text(["name", "n", "f"], rows) == "name,n,f\n'=1,-1,-0.5000\n,2,\n"
 
 
-def test_figures_have_the_digits_that_are_asked_for() -> None:
+def test_csv_figures_have_the_requested_format() -> None:
     assert csv_text(["f"], [[1 / 3]], figure=".6g") == "f\n0.333333\n"
 
 
 @given(ANY)
-def test_every_output_takes_every_text(text: str) -> None:
+def test_every_escape_is_safe_for_every_text(text: str) -> None:
     cell = str(csv_cell(text))
     shown = [visible(text), markdown(text), markdown_code(text), html_text(text), latex(text), cell]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_text_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_text_is_read_unchanged(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("zoë\r\n\ufeff".encode())
 
     assert read_text(tmp_path / "a.txt") == "zoë\r\n\ufeff"
@@ -40,7 +40,7 @@ def test_a_text_is_read_as_it_is(tmp_path: Path) -> None:
         read_text(tmp_path / "gone.txt")
 
 
-def test_what_is_not_utf_8_is_not_quoted() -> None:
+def test_an_error_about_invalid_utf_8_does_not_quote_the_text() -> None:
     with pytest.raises(InputFileError, match=r"^in\.csv:7: not valid UTF-8 \(byte 2\)$") as caught:
         decode("Zoë".encode("latin-1"), "in.csv", 7)
 
@@ -57,7 +57,7 @@ def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_who_may_read_it_is_for_the_umask_to_say(tmp_path: Path, umask: int, mode: int) -> None:
+def test_the_umask_decides_who_may_read_a_file(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
         write_whole(tmp_path / "file.md", "old")
@@ -68,7 +68,7 @@ def test_who_may_read_it_is_for_the_umask_to_say(tmp_path: Path, umask: int, mod
     assert (tmp_path / "file.md").stat().st_mode & 0o777 == mode
 
 
-def test_an_error_leaves_the_old_version_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_version_and_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text("old")
 
@@ -79,7 +79,7 @@ def test_an_error_leaves_the_old_version_and_nothing_else(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_old_version_stands_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_the_old_version_is_kept_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text("old")
 
@@ -90,7 +90,7 @@ def test_the_old_version_stands_until_the_new_one_is_whole(tmp_path: Path) -> No
     assert path.read_text() == "new"
 
 
-def test_of_two_who_write_it_at_once_one_wins_whole(tmp_path: Path) -> None:
+def test_readers_see_a_complete_file_during_concurrent_writes(tmp_path: Path) -> None:
     path = tmp_path / "leaderboard.csv"
     versions = {"a" * 100_000, "b" * 200_000}
     path.write_text("a" * 100_000)
@@ -105,7 +105,7 @@ def test_of_two_who_write_it_at_once_one_wins_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_killed_process_left_is_found_by_its_name(tmp_path: Path) -> None:
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "naive" / "demo.jsonl"
     path.parent.mkdir()
     with replacing(path):
@@ -123,7 +123,7 @@ def test_half_a_surrogate_pair_is_written_as_its_escape(tmp_path: Path) -> None:
     assert (tmp_path / "file.json").read_bytes() == rb'"\ud83d"'
 
 
-def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_a_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file")
 
     with pytest.raises(ResultsError, match=r"results/a\.csv: cannot be written: (File|Not a)"):
@@ -131,14 +131,14 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
 
     with pytest.raises(ResultsError, match=r"a\.csv: cannot be written: Permission denied$"):
         write_whole(tmp_path / "a.csv", "text")
 
 
-def test_what_the_system_says_is_kept(tmp_path: Path) -> None:
+def test_the_reason_of_the_operating_system_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ResultsError) as caught, writing(tmp_path / "a.csv"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -155,15 +155,15 @@ def test_blank_lines_are_skipped_but_counted(tmp_path: Path) -> None:
     assert records(b'{"a": 1}\n\n  \n{"b": 2}', tmp_path) == [(1, {"a": 1}), (4, {"b": 2})]
 
 
-def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert records(b'\xef\xbb\xbf{"a": 1}\n', tmp_path) == [(1, {"a": 1})]
 
 
-def test_windows_line_ends_are_no_fault(tmp_path: Path) -> None:
+def test_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     assert records(b'{"a": 1}\r\n{"b": 2}\r\n', tmp_path) == [(1, {"a": 1}), (2, {"b": 2})]
 
 
-def test_a_line_separator_inside_a_text_ends_no_line(tmp_path: Path) -> None:
+def test_a_unicode_line_separator_does_not_end_a_line(tmp_path: Path) -> None:
     content = json.dumps({"a": "x\u2028y\x85z"}, ensure_ascii=False).encode()
 
     assert records(content, tmp_path) == [(1, {"a": "x\u2028y\x85z"})]
@@ -186,7 +186,7 @@ def test_a_line_separator_inside_a_text_ends_no_line(tmp_path: Path) -> None:
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_a_broken_line_is_named_and_not_quoted(tmp_path: Path, line: bytes, what: str) -> None:
+def test_a_broken_line_is_reported_without_its_text(tmp_path: Path, line: bytes, what: str) -> None:
     with pytest.raises(InputFileError) as caught:
         records(b"{}\n" + line + b"\n{}\n", tmp_path)
 
@@ -194,7 +194,7 @@ def test_a_broken_line_is_named_and_not_quoted(tmp_path: Path, line: bytes, what
     assert caught.value.__cause__ is None  # which would print the line below the message
 
 
-def test_bad_lines_are_told_all_at_once_where_the_reader_wants_it(tmp_path: Path) -> None:
+def test_bad_lines_can_be_collected_and_reported_at_once(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_bytes(b'{"a": 1}\n[]\n' + b"{\n" * 24)
     bad = BadLines(path)
@@ -210,7 +210,7 @@ def test_bad_lines_are_told_all_at_once_where_the_reader_wants_it(tmp_path: Path
     assert last == "  and 5 more"
 
 
-def test_one_bad_line_is_told_as_ever_and_none_not_at_all(tmp_path: Path) -> None:
+def test_a_single_collected_bad_line_is_reported_like_a_direct_error(tmp_path: Path) -> None:
     bad = BadLines(tmp_path / "file.jsonl")
     bad.raise_any()
     bad.add(3, "no line")
@@ -221,12 +221,12 @@ def test_one_bad_line_is_told_as_ever_and_none_not_at_all(tmp_path: Path) -> Non
     assert str(caught.value) == f"{tmp_path / 'file.jsonl'}:3: no line"
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"gone\.jsonl: No such file or directory$"):
         list(read_records(tmp_path / "gone.jsonl"))
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r": Is a directory$"):
         list(read_records(tmp_path))
 
@@ -242,7 +242,9 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
         (True, int, "sample 's1': 'key' must be a whole number, not a boolean"),
     ],
 )
-def test_a_value_of_another_kind(value: object, kind: type[object], what: str) -> None:
+def test_a_value_of_the_wrong_type_is_reported(
+    value: object, kind: type[object], what: str
+) -> None:
     with pytest.raises(RecordError) as caught:
         get({"key": value}, "key", kind, "sample 's1'")
 
@@ -250,7 +252,7 @@ def test_a_value_of_another_kind(value: object, kind: type[object], what: str) -
 
 
 @pytest.mark.parametrize("depth", [60, 900, 100_000])
-def test_an_object_that_is_nested_deeply_is_told(tmp_path: Path, depth: int) -> None:
+def test_a_deeply_nested_object_is_refused(tmp_path: Path, depth: int) -> None:
     path = tmp_path / "file.json"
     path.write_text('{"a": ' + "[" * depth + "]" * depth + "}")
 
@@ -260,19 +262,19 @@ def test_an_object_that_is_nested_deeply_is_told(tmp_path: Path, depth: int) -> 
     assert str(caught.value) == f"{path}: no manifest of a run: nested too deep"
 
 
-def test_an_object_of_some_depth_is_read(tmp_path: Path) -> None:
+def test_an_object_of_moderate_depth_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_text('{"a": [{"b": [1, {}]}], "c": 2}')
 
     assert read_object(path, "manifest of a run", dict) == {"a": [{"b": [1, {}]}], "c": 2}
 
 
-def test_a_missing_key() -> None:
+def test_a_missing_key_is_reported() -> None:
     with pytest.raises(RecordError, match=r"^record: 'key' is missing$"):
         get({"other": 1}, "key", str)
 
 
-def test_a_list_of_objects() -> None:
+def test_a_list_of_objects_is_checked() -> None:
     assert get_objects({"key": [{"a": 1}, {}]}, "key") == [{"a": 1}, {}]
 
     with pytest.raises(RecordError, match=r"^record: key\[1\] must be an object, not a string$"):
@@ -280,6 +282,8 @@ def test_a_list_of_objects() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_bring_another_error(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+def test_random_bytes_raise_only_input_file_errors(
+    tmp_path_factory: pytest.TempPathFactory, raw: bytes
+) -> None:
     with suppress(InputFileError):
         assert all(isinstance(r, dict) for _, r in records(raw, tmp_path_factory.mktemp("any")))

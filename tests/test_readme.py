@@ -1,4 +1,4 @@
-"""What the README and the pages of the documentation say of the command is so."""
+"""Statements and figures of the README and the documentation are correct."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAKEFILE: Final = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 
 
 def row(option: str) -> str:
-    """The row of an option in the table of the main job."""
+    """Return the row of an option in the table of docs/running.md."""
     found = re.search(rf"^\| `{option}` .*$", RUNNING, re.MULTILINE)
     assert found is not None
     return found[0]
@@ -49,11 +49,11 @@ def options(capsys: pytest.CaptureFixture[str], commands: Sequence[str]) -> set[
     return set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
 
 
-def test_every_strategy_is_named() -> None:
+def test_every_strategy_is_listed() -> None:
     assert re.findall(r"`([a-z][a-z-]+)`", row("STRATEGY"))[: len(STRATEGIES)] == list(STRATEGIES)
 
 
-def test_every_provider_and_its_key_is_named() -> None:
+def test_every_provider_and_its_key_is_listed() -> None:
     named = set(re.findall(r"`([a-z]+)/NAME`", row("MODEL")))
     assert named == set(PROVIDERS)
     assert f"`{LOCAL}/PATH.gguf`" in row("MODEL")
@@ -61,7 +61,7 @@ def test_every_provider_and_its_key_is_named() -> None:
     assert set(re.findall(r"`([A-Z_]+_API_KEY)`", RUNNING)) == keys
 
 
-def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_mentioned_option_exists(capsys: pytest.CaptureFixture[str]) -> None:
     commands = [
         *("run", "score", "models", "convert capid-outputs", "leaderboard", "mask", "utility"),
         *("report", "export every-eval-ever", "data build", "data stats", "gate", "train"),
@@ -75,7 +75,7 @@ def test_every_option_that_is_named_exists(capsys: pytest.CaptureFixture[str]) -
     assert named - options(capsys, commands) == set()
 
 
-def test_every_variable_of_make_bench_is_named() -> None:
+def test_every_variable_of_make_bench_is_listed() -> None:
     (shown,) = re.findall(r"^bench: .*## (.*)$", MAKEFILE, re.MULTILINE)
 
     assert re.findall(r"^\| `([A-Z_]+)` ", RUNNING, re.MULTILINE) == re.findall(
@@ -93,7 +93,7 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 150
 
 
-def test_every_page_that_is_linked_exists() -> None:
+def test_every_linked_page_exists() -> None:
     linked = set(re.findall(r"\]\(((?:docs|data)/[^)#]+)\)", README))
 
     assert len(linked) > 5
@@ -214,7 +214,7 @@ def test_the_agreement_with_capid_is_that_of_its_file() -> None:
     }
 
 
-def test_what_can_still_be_read_is_told_as_it_was_measured(reference: Figures) -> None:
+def test_the_shares_of_readable_entities_are_the_measured_ones(reference: Figures) -> None:
     foreign = figures(REPOSITORY / "results/foreign.csv")
     single, multi, capid, distract = (
         rows["encoder", "encoder", dataset, "masking"]
@@ -293,13 +293,13 @@ def test_the_figures_of_ablations_are_those_of_results() -> None:
     }
 
 
-def test_every_kind_of_version_is_named_with_its_rate() -> None:
+def test_every_perturbation_is_listed_with_its_rate() -> None:
     told = re.findall(r"^\| `([a-z-]+)` \| [a-z].* \| ([\d.]+) \|$", ROBUSTNESS, re.MULTILINE)
 
     assert told == [(name, f"{kind.rate:g}") for name, kind in KINDS.items()]
 
 
-def test_the_figures_on_versions_are_those_of_results() -> None:
+def test_the_figures_on_perturbed_versions_are_those_of_results() -> None:
     with (REPOSITORY / "results/robustness.csv").open(encoding="utf-8") as file:
         rows = {tuple(row[name] for name in _OF_VERSIONS): row for row in csv.DictReader(file)}
     tables = re.findall(

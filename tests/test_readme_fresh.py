@@ -1,4 +1,4 @@
-"""Each command of the README, as printed."""
+"""Every command of the README runs as printed."""
 
 from __future__ import annotations
 

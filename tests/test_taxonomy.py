@@ -29,7 +29,7 @@ SHARED = REPOSITORY.parent / "shared" / "reference" / "datafog_labels.csv"
 
 
 @pytest.mark.parametrize("name", TAXONOMIES)
-def test_a_category_is_of_its_type_and_a_tier_of_a_label_of_datafog(name: str) -> None:
+def test_categories_have_their_type_and_datafog_labels_exist(name: str) -> None:
     for meaning in taxonomy(name).values():
         if meaning.category is not None:
             assert TYPE_OF_CATEGORY[meaning.category] is meaning.type
@@ -76,7 +76,9 @@ def test_tiers_and_targets_are_those_of_datafogs_list() -> None:
         ("paper", "Debt Ratio", PiiType.QUANTITY, None),
     ],
 )
-def test_meanings(name: str, label: str, pii_type: PiiType | None, datafog: str | None) -> None:
+def test_labels_have_their_type_and_datafog_label(
+    name: str, label: str, pii_type: PiiType | None, datafog: str | None
+) -> None:
     meaning = taxonomy(name)[label]
 
     assert (meaning.type, meaning.datafog) == (pii_type, datafog)
@@ -92,11 +94,11 @@ def test_meanings(name: str, label: str, pii_type: PiiType | None, datafog: str 
         ("SHOESIZE", None),
     ],
 )
-def test_names_in_other_writings(label: str, written: str | None) -> None:
+def test_labels_are_recognised_in_other_spellings(label: str, written: str | None) -> None:
     assert name_in(taxonomy("ai4privacy"), label) == written
 
 
-def test_all_taxonomies_as_one() -> None:
+def test_all_taxonomies_can_be_joined() -> None:
     assert any_taxonomy().keys() == {label for name in TAXONOMIES for label in types_of(name)}
     # Ours comes first: to OntoNotes it is a measure.
     assert any_taxonomy()["QUANTITY"].type is PiiType.QUANTITY
@@ -142,13 +144,13 @@ def test_the_tier_of_a_category(category: str, tier: int) -> None:
     ],
 )
 @pytest.mark.parametrize("category", [None, "shoe size"])
-def test_without_a_category_of_ours_the_type_decides(
+def test_without_a_known_category_the_type_gives_the_tier(
     category: str | None, pii_type: PiiType, tier: int
 ) -> None:
     assert sensitivity(category, pii_type) == tier
 
 
-def test_a_name_of_a_category_or_of_a_type_tells_the_type() -> None:
+def test_a_category_or_type_name_gives_the_type() -> None:
     assert type_named("Age") is PiiType.DEM
     assert type_named("CODE") is PiiType.CODE
     with pytest.raises(KeyError):
