@@ -1,11 +1,9 @@
-"""Leak against over-masking: what a masked text still shows, and what it hides in vain.
+"""Leak and over-masking: what a masked text still shows, and what it masks needlessly.
 
 Both are judged on what was really masked (`masking.masked`), by the units of the scorer
-(`scorer.masked_text`): an entity that was cut out as a part of something longer does not leak,
-though its span was wrong. A text that has no place (foreign data) is left out.
-
-Of relevance systems, which give the scores behind a stored run again without any detector, both
-are told over the threshold.
+(`scorer.masked_text`): an entity that is masked as part of something longer does not leak, though
+its span is wrong. A text without a place (foreign data) is left out. For relevance systems both
+can be computed at any threshold, because the scores behind a stored run can be recomputed.
 """
 
 from __future__ import annotations
@@ -38,24 +36,23 @@ if TYPE_CHECKING:
 TIERS: Final = (1, 2, 3)
 
 POINTS: Final = 100
-"""Thresholds of a curve between its ends, at most: each lets in as many texts as the next."""
+"""The most thresholds of a curve between its ends, spread evenly by rank of the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What masking did, in numbers that can be summed over samples.
+    """Counts of what masking hid and left, which add up over samples.
 
     Attributes:
-        unneeded: texts that the query does not need, one number per tier (`TIERS`).
-        leaked: those of them that are not masked: a part of an occurrence can be read. A text
-            is masked only if every occurrence is.
+        unneeded: texts that the query does not need, a number per tier (`TIERS`).
+        leaked: those of them that are not masked: part of an occurrence can be read.
         needed: texts that the query needs.
         needed_masked: those of them of which no occurrence can be read in full.
-        other: characters that are neither white space nor part of an annotated text.
+        other: characters outside of annotated texts, without white space.
         other_masked: those of them that are masked.
         repeated: unneeded texts with more than one occurrence.
-        repeated_in_part: those of them of which some occurrences are masked and some are not.
-        repeated_open: those of them of which no occurrence is masked.
+        repeated_in_part: those of them with masked and unmasked occurrences.
+        repeated_open: those of them without a masked occurrence.
     """
 
     unneeded: tuple[int, ...] = (0, 0, 0)
@@ -77,26 +74,26 @@ class Exposure:
 
     @property
     def leak(self) -> float | None:
-        """Leaked of unneeded texts, each weighted by its tier; None where there are none."""
+        """Share of unneeded texts that leak, weighted by tier; None if there are none."""
         return _rate(_weigh(self.leaked), _weigh(self.unneeded))
 
     @property
     def plain_leak(self) -> float | None:
-        """Leaked of unneeded texts, all alike; None where there are none."""
+        """Share of unneeded texts that leak, unweighted; None if there are none."""
         return _rate(sum(self.leaked), sum(self.unneeded))
 
     def leak_of(self, tier: int) -> float | None:
-        """Leaked of unneeded texts of one tier; None where there are none."""
+        """Return the share of unneeded texts of one tier that leak; None if there are none."""
         return _rate(self.leaked[tier - 1], self.unneeded[tier - 1])
 
     @property
     def over_masking(self) -> float | None:
-        """Masked of needed texts; None where there are none."""
+        """Share of needed texts that are masked; None if there are none."""
         return _rate(self.needed_masked, self.needed)
 
     @property
     def text_over_masking(self) -> float | None:
-        """Masked of the characters that are no PII; None where there are none."""
+        """Share of the characters that are no PII that are masked; None if there are none."""
         return _rate(self.other_masked, self.other)
 
 
@@ -117,16 +114,16 @@ class Judge:
         tiers = tiers_of(sample)
         # 0 for a needed text, None for one without a place.
         self._tiers = [
-            (0 if each.needed else tiers[each.text]) if each.spans else None
-            for each in self._gold.texts
+            (0 if text.needed else tiers[text.text]) if text.spans else None
+            for text in self._gold.texts
         ]
 
     def judge(self, masked: Iterable[Span]) -> Exposure:
-        """What the description shows and hides with these spans masked; they may overlap."""
+        """Return the exposure with these spans masked; they may overlap."""
         judgement = self._gold.judge(masked)
         unneeded, leaked = [0] * len(TIERS), [0] * len(TIERS)
         needed = needed_masked = repeated = repeated_in_part = repeated_open = 0
-        for each, tier, hidden, readable in zip(
+        for text, tier, hidden, readable in zip(
             self._gold.texts, self._tiers, judgement.hidden, judgement.readable, strict=True
         ):
             if tier is None:
@@ -135,10 +132,10 @@ class Judge:
                 needed += 1
                 needed_masked += readable == 0
                 continue
-            leaks = hidden < len(each.spans)
+            leaks = hidden < len(text.spans)
             unneeded[tier - 1] += 1
             leaked[tier - 1] += leaks
-            if len(each.spans) > 1:
+            if len(text.spans) > 1:
                 repeated += 1
                 repeated_in_part += leaks and hidden > 0
                 repeated_open += hidden == 0
@@ -159,7 +156,7 @@ def judge_answer(sample: Sample, answer: Prediction) -> Exposure:
     """Judge a sample as masked by a masking prediction.
 
     Raises:
-        ValueError: there is no answer; what a guard does then is its own choice (`account`).
+        ValueError: there is no answer (see `account`).
     """
     plan = plan_of(sample.description, answer.subjects, answer.related)
     if plan is None:
@@ -169,18 +166,18 @@ def judge_answer(sample: Sample, answer: Prediction) -> Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Leak and over-masking over a dataset, and what the failures make of them.
+    """Exposure over a dataset, by how a guard treats failures of its model.
 
-    A guard that gets no answer for a text either lets it pass as it is (it fails open) or
-    blocks it, which hides all of it (it fails closed).
+    A guard that gets no answer for a text either passes it unmasked (it fails open) or blocks it
+    (it fails closed).
 
     Attributes:
-        samples: gold samples with a query.
-        answered: samples with an answer.
-        failed: samples that the model failed; the rest was never scored.
-        of_answered: over the answered samples alone.
-        open: over answered and failed samples, where failed ones pass unmasked.
-        closed: over the same, where failed ones are hidden.
+        samples: number of gold samples with a query.
+        answered: number of samples with an answer.
+        failed: number of samples that the model failed; the rest are not scored.
+        of_answered: exposure over the answered samples.
+        open: exposure over answered and failed samples, if failed ones pass unmasked.
+        closed: the same, if failed ones are blocked.
     """
 
     samples: int
@@ -192,10 +189,10 @@ class Account:
 
 
 def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Account:
-    """Account for masking predictions (sample id to prediction).
+    """Account for masking predictions, given by sample id.
 
-    Samples that were never answered for want of the network or of money are not failures of
-    the model: they are in `samples` alone.
+    Samples without a prediction, or whose prediction is not scored (infrastructure errors), count
+    in `samples` only.
     """
     asked = [sample for sample in samples if sample.query is not None]
     answered = failed = 0
@@ -224,26 +221,25 @@ def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Acc
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidates:
-    """A relevance system over entities from anywhere: how much a query needs each text.
+    """A relevance system with a source of candidates.
 
     Attributes:
-        relevance: gives the scores.
-        candidates: the entities of a sample: `gold_candidates`, a detector's, or those of a
-            stored detection run.
+        relevance: scores the candidates.
+        candidates: returns the entities of a sample: gold, or those of a stored detection run.
     """
 
     relevance: Relevance
     candidates: Callable[[Sample], Sequence[Candidate]]
 
     def scores(self, sample: Sample) -> Mapping[str, float]:
-        """By normalised text; the largest where a text has several types.
+        """Return scores by normalised text: the highest, if a text has several types.
 
-        What no threshold lets pass has minus infinity.
+        Minus infinity means that the text is masked at every threshold.
         """
         candidates = self.candidates(sample)
-        given = self.relevance.scores(sample.query or "", sample.description, candidates)
+        scores = self.relevance.scores(sample.query or "", sample.description, candidates)
         best: dict[str, float] = {}
-        for candidate, score in zip(candidates, given, strict=True):
+        for candidate, score in zip(candidates, scores, strict=True):
             text = normalise(candidate.text)
             best[text] = max(score, best.get(text, score))
         return best
@@ -251,12 +247,12 @@ class ScoredCandidates:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """What masking does at one threshold.
+    """The exposure at one threshold.
 
     Attributes:
-        threshold: the least score of a text that is kept; infinity masks all that is detected.
+        threshold: lowest score of a kept text; infinity masks everything detected.
         own: whether it is the system's own threshold.
-        exposure: over the samples.
+        exposure: over all samples.
     """
 
     threshold: float
@@ -265,15 +261,15 @@ class CurvePoint:
 
 
 def curve(system: ScoredCandidates, samples: Sequence[Sample]) -> list[CurvePoint]:
-    """Leak and over-masking from the threshold that keeps least to the one that keeps most.
+    """Return the exposure of a system over a range of thresholds.
 
     Args:
-        system: what is moved along its threshold.
-        samples: gold; those without a query do not count.
+        system: relevance system with candidates.
+        samples: gold; those without a query are skipped.
 
     Returns:
-        The point at infinity, at most `POINTS` scores of the system, and its own threshold,
-        highest first.
+        Points at infinity, at up to `POINTS` scores of the system and at its own threshold,
+        highest threshold first.
     """
     judged = [
         _steps(sample, system.scores(sample)) for sample in samples if sample.query is not None
@@ -298,10 +294,9 @@ def curve(system: ScoredCandidates, samples: Sequence[Sample]) -> list[CurvePoin
 
 
 def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], list[Exposure]]:
-    """The different scores of a sample, lowest first, and its exposure from each of them on.
+    """Return the distinct finite scores of a sample, ascending, and its exposure at each.
 
-    The last exposure, one more than there are scores, is where nothing is kept. Minus infinity is
-    no step.
+    One more exposure, at the end, is for a threshold above all scores.
     """
     levels = sorted({score for score in scores.values() if score > -math.inf})
     judge, locator = Judge(sample), locator_of(sample.description)
@@ -316,10 +311,10 @@ def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], li
 
 
 def stored_candidates(sample: Sample, answer: Prediction | None) -> list[Candidate]:
-    """The entities of a stored detection answer, as candidates by place; none without an answer.
+    """Return the entities of a stored detection answer as candidates, ordered by place.
 
-    A stored answer has texts, not places: a text counts where it first occurs, which may be
-    before the place where the detector saw it. So a few scores differ from those of the run.
+    Stored answers have no places, so each text gets its first occurrence, which may not be the
+    one that the detector found. A few scores can differ from those of the run.
     """
     subjects = () if answer is None else answer.subjects or ()
     locator = locator_of(sample.description)
@@ -332,13 +327,13 @@ def stored_candidates(sample: Sample, answer: Prediction | None) -> list[Candida
 
 
 def find_scores(runs: Iterable[Run]) -> tuple[list[tuple[Run, ScoredCandidates]], list[str]]:
-    """Find what gives the scores of runs: those of relevance systems with a fitted threshold.
+    """Rebuild the relevance systems with a fitted threshold behind stored runs.
 
     Returns:
-        Runs with their scores; and the runs whose system cannot give the same scores today
-        (not installed, or its threshold or weights have changed), each with the reason.
+        Runs with their systems, and messages about runs whose system cannot be rebuilt as it was
+        (not installed, or its threshold or weights have changed).
     """
-    found: list[tuple[Run, ScoredCandidates]] = []
+    systems: list[tuple[Run, ScoredCandidates]] = []
     left_out: list[str] = []
     build = cache(build_relevance)
     for run in runs:
@@ -351,18 +346,17 @@ def find_scores(runs: Iterable[Run]) -> tuple[list[tuple[Run, ScoredCandidates]]
         except PiiBenchError as error:
             left_out.append(f"{owner}: {error}")
             continue
-        today = RelevanceSystem(GoldEntities(), PredictedRelevance(relevance)).card
-        if today.prompt_sha256 != card.prompt_sha256:
-            what = "its threshold or weights have changed since; run again"
-            left_out.append(f"{owner}: {what}")
-        else:
-            found.append((run, ScoredCandidates(relevance, _candidates(card.model, run.detection))))
-    return found, left_out
+        current = RelevanceSystem(GoldEntities(), PredictedRelevance(relevance)).card
+        if current.prompt_sha256 != card.prompt_sha256:
+            left_out.append(f"{owner}: its threshold or weights have changed since; run again")
+            continue
+        is_gold = card.model == GOLD
+        candidates = gold_candidates if is_gold else _candidates_of(run.detection)
+        systems.append((run, ScoredCandidates(relevance, candidates)))
+    return systems, left_out
 
 
-def _candidates(model: str, detection: Run) -> Callable[[Sample], list[Candidate]]:
-    if model == GOLD:
-        return gold_candidates
+def _candidates_of(detection: Run) -> Callable[[Sample], list[Candidate]]:
     return lambda sample: stored_candidates(sample, detection.predictions.get(sample.id))
 
 

@@ -1,4 +1,4 @@
-"""The diagnosis of stored runs as tidy tables: one observation a row, no text of a sample."""
+"""The diagnosis of stored runs as tidy tables, which hold no text of a sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
-"""The columns that name a run; every table begins with them."""
+"""Columns that identify a run; every table begins with them."""
 
 ANSWERED: Final = "answered"
 OPEN: Final = "open"
@@ -33,7 +33,7 @@ _RATES: Final = ("leak", "plain_leak", "over_masking", "text_over_masking")
 
 
 def query_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """The query-related runs on datasets that have queries."""
+    """Return the query-related runs on datasets that have queries."""
     return tuple(
         run
         for run in runs
@@ -42,18 +42,18 @@ def query_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def system_of(run: Run) -> tuple[object, ...]:
-    """What two runs of one system on two datasets have in common."""
+    """Return a key that is equal for runs of one system on different datasets."""
     card = run.manifest.system
     settings = sorted((key, repr(value)) for key, value in card.settings.items())
     return run.source, card.model, card.prompt, card.prompt_sha256, card.output, *settings
 
 
 def error_table(runs: Iterable[Run]) -> pd.DataFrame:
-    """Errors by class and side.
+    """Count errors by class and side.
 
     Returns:
         Columns of `RUN`, then task, scored and gold (samples), class, side, errors. Errors are
-        missing where a class cannot occur for want of detection answers.
+        missing if a class needs detection answers and there are none.
     """
     rows: list[dict[str, object]] = []
     for run in runs:
@@ -77,12 +77,12 @@ def error_table(runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
-    """Leak and over-masking of runs with detection answers.
+    """Return leak and over-masking of runs with detection answers.
 
     Returns:
         Columns of `RUN`, then gold, answered, failed (samples); on_failure, which is
-        `answered` (failures left out), `open` or `closed`; rates, missing where they are
-        undefined; and the numbers behind them.
+        `answered` (failures left out), `open` or `closed`; rates, missing if undefined; and the
+        counts that they follow from.
     """
     rows: list[dict[str, object]] = []
     for run in runs:
@@ -109,10 +109,10 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> pd.DataFrame:
-    """Leak against over-masking over the threshold.
+    """Return leak and over-masking by threshold.
 
     Args:
-        scored: runs, each with what gives its scores (`find_scores`).
+        scored: runs and their relevance systems (`find_scores`).
 
     Returns:
         Columns of `RUN`, then threshold (infinity keeps nothing), own (whether it is the
@@ -128,10 +128,10 @@ def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> pd.DataFrame:
 
 
 def twin_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Reactions to twins, for the runs whose dataset has any.
+    """Return reactions to twins, for the runs whose dataset has any.
 
     Args:
-        runs: all; the originals are looked for among those of the same system.
+        runs: all runs, among them those on the originals.
 
     Returns:
         Columns of `RUN`, then reaction, against, pairs, failed, undefined, done, rate,

@@ -1,7 +1,7 @@
-"""Counterfactual twins: does a system read the query at all?
+"""Counterfactual twins, which show whether a system reads the query.
 
-Twins are samples with one description and different queries (`construction.derived`). Answers are
-compared with each other as sets of texts, as they came; whether they are right has its own columns.
+Twins are samples with one description and different queries (`construction.derived`). Their
+answers are compared with each other as sets of texts; whether they are right is counted apart.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Reaction(StrEnum):
-    """What a right answer does when the query is replaced, and when it counts as done.
+    """The expected reaction to a new query, and when a pair of answers shows it.
 
-    `changes`: the second query needs other facts. Done if the two answers differ.
+    `changes`: the second query needs other entities. Shown if the answers differ.
 
-    `stays`: the paraphrase needs the same facts. Done if the two answers are equal.
+    `stays`: the paraphrase needs the same entities. Shown if the answers are equal.
 
-    `follows`: the turned query needs the same categories of the other person. Done if, for
-    every category of which the first answer holds a needed fact of the first person, the
-    turned answer holds the needed fact of the other person and not that of the first. Where
-    the first answer holds none, there is nothing to follow: the pair is undefined.
+    `follows`: the turned query needs the same categories of the other person. Shown if, for
+    every category of which the first answer has a needed entity of the first person, the
+    turned answer has the needed entity of the other person and not that of the first. If the
+    first answer has none, the pair is undefined.
     """
 
     CHANGES = "changes"
@@ -39,11 +39,11 @@ class Reaction(StrEnum):
 
 
 class Against(StrEnum):
-    """What a twin is compared with.
+    """The sample that a twin is compared with.
 
     `original`: the sample that it was made from, in the same system's run of its dataset.
-    `paraphrase`: the paraphrase of the same sample, which needs what the original needs; so
-    the twins can be judged without any other run.
+    `paraphrase`: the paraphrase of the same sample, which needs what the original needs, so that
+    no other run is necessary.
     """
 
     ORIGINAL = "original"
@@ -52,14 +52,14 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sample and what a system answered: texts, normalised; None where it has no answer."""
+    """A sample and the answer to it: normalised texts, or None if there is none."""
 
     sample: Sample
     answer: frozenset[str] | None
 
     @classmethod
     def of(cls, sample: Sample, prediction: Prediction | None) -> Asked:
-        """Take the answer from a query-related prediction; None for a sample never asked."""
+        """Take the answer from a query-related prediction, if there is one."""
         related = None if prediction is None else prediction.related
         return cls(sample, None if related is None else text_set(related))
 
@@ -71,16 +71,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class TwinRates:
-    """How a system reacts to one kind of twin.
+    """How often a system reacts to one kind of twin as expected.
 
     Attributes:
-        reaction: what is expected.
+        reaction: the expected one.
         against: what the twins are compared with.
-        pairs: pairs in the data.
-        failed: pairs of which an answer is missing or failed; they count nowhere else.
-        undefined: pairs with two answers that leave the reaction open (`follows` alone).
-        done: pairs that show the reaction, of those left.
-        both_right: pairs whose two answers are both exactly right, of those that did not fail.
+        pairs: number of pairs.
+        failed: pairs with a missing or failed answer; they count nowhere else.
+        undefined: pairs for which the reaction is undefined (`follows` only).
+        done: pairs that show the reaction.
+        both_right: pairs whose answers are both exactly right.
     """
 
     reaction: Reaction
@@ -93,13 +93,13 @@ class TwinRates:
 
     @property
     def rate(self) -> float | None:
-        """Done, of the pairs that are neither failed nor undefined; None where none is."""
+        """Done, of the pairs that are neither failed nor undefined; None if there are none."""
         defined = self.pairs - self.failed - self.undefined
         return self.done / defined if defined else None
 
     @property
     def right_rate(self) -> float | None:
-        """Both right, of the pairs that did not fail; None where none is."""
+        """Both right, of the pairs that did not fail; None if there are none."""
         answered = self.pairs - self.failed
         return self.both_right / answered if answered else None
 
@@ -121,11 +121,11 @@ def twin_rates(twins: Iterable[Asked], originals: Mapping[str, Asked]) -> list[T
 
     Args:
         twins: samples for which `is_twin` holds.
-        originals: id to sample and answer. A twin whose original is not there, or has another
-            description, has no pair with it.
+        originals: samples and answers by id. A twin whose original is absent, or has another
+            description, makes no pair with it.
 
     Returns:
-        One for each reaction and what it is compared with, as far as the data has pairs.
+        Rates by reaction and kind of comparison, for those with any pairs.
     """
     twins = list(twins)
     paraphrases = {
@@ -184,17 +184,17 @@ def _shows(reaction: Reaction, first: Asked, twin: Asked) -> bool | None:
 def _follows(first: Asked, turned: Asked) -> bool | None:
     before, after = first.answer or frozenset(), turned.answer or frozenset()
     theirs, others = _needed_by_category(first.sample), _needed_by_category(turned.sample)
-    held = [category for category, texts in theirs.items() if texts & before]
-    if not held:
+    answered = [category for category, texts in theirs.items() if texts & before]
+    if not answered:
         return None
     return all(
         others.get(category, frozenset()) & after and not theirs[category] & after
-        for category in held
+        for category in answered
     )
 
 
 def _needed_by_category(sample: Sample) -> dict[str, frozenset[str]]:
-    """The related entities by category; by type where an entity has none."""
+    """Return the related texts by category, or by type if an entity has no category."""
     entities = {
         (subject.id, normalise(entity.text)): entity
         for subject in sample.subjects
