@@ -1,4 +1,4 @@
-"""Files that nobody should have written."""
+"""Attacks with corrupt files and invalid paths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FUZZED: Final = 300
 
 
 def attack_manifests(folder: Path) -> Iterator[Trial]:
-    """Each value of a manifest replaced by each of many others, and broken files."""
+    """Replace each value of a manifest by others, and write broken files."""
     whole = _results(folder)
     document = json.loads(whole.read_bytes())
     broken = {
@@ -51,7 +51,7 @@ def attack_manifests(folder: Path) -> Iterator[Trial]:
 
 
 def attack_lines(folder: Path) -> Iterator[Trial]:
-    """Lines of responses with each value replaced, and lines of random bytes."""
+    """Replace each value of a response line by others, and write random bytes."""
     manifest = _results(folder)
     responses = manifest.with_name(manifest.name.replace(".run.json", ".jsonl"))
     first, *others = responses.read_bytes().splitlines(keepends=True)
@@ -71,7 +71,7 @@ def attack_lines(folder: Path) -> Iterator[Trial]:
 
 
 def attack_inputs(folder: Path) -> Iterator[Trial]:
-    """Datasets, predictions and CAPID's answers with bytes at random places changed."""
+    """Change random bytes of datasets, predictions and CAPID's answers."""
     chance = random.Random(13)
     capid = {
         "context": "Mo has asthma.",
@@ -113,7 +113,7 @@ def attack_inputs(folder: Path) -> Iterator[Trial]:
 
 
 def _results(folder: Path) -> Path:
-    """A results folder with two sound runs and one to attack; its manifest."""
+    """Store two valid models' runs and one to attack; return the manifest of the last."""
     dataset = tiny_dataset(folder / "tiny.jsonl")
     runs = folder / "results" / "runs"
     related = {"s1": '### Answer: ["32"]', "s2": ""}
@@ -140,7 +140,7 @@ def _run(name: str, commands: tuple[tuple[str, ...], ...], sound: str | None = N
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = _code(command)
-        # Whatever is raised is what the trial is about.
+        # Any exception is a failure of the trial.
         except Exception as error:  # noqa: BLE001
             checks[f"{command[0]} raises no {type(error).__name__}"] = False
             continue
@@ -157,7 +157,7 @@ def _code(command: tuple[str, ...]) -> int:
     try:
         return main(command)
     except SystemExit as refused:
-        # Of an argument that the parser refuses.
+        # argparse exits when it refuses an argument.
         return 2 if refused.code is None else int(refused.code)
 
 
@@ -175,7 +175,7 @@ def _replaced(value: Any, path: tuple[str, ...], by: object) -> Any:
 
 
 def attack_names(folder: Path) -> Iterator[Trial]:
-    """Paths and names on the command line that no file has."""
+    """Pass invalid names and paths on the command line."""
     names = (
         *("x" * 300, "\udcff.jsonl", "gone/x.jsonl", ".", "", "capid:", "tab:", "capid:\udcff"),
         *("con", "http:x", "~", "*", "-", "\x1b[2J.jsonl", "a/" * 200, "=1+1", "'\"$(x)`"),

@@ -1,4 +1,4 @@
-"""Random inputs of the pure parts: parser, scorer, masking and report."""
+"""Random inputs of the parser, scorer, masking and report."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _text(chance: random.Random, pieces: tuple[str, ...], most: int) -> str:
 def _tried(name: str, attempt: Callable[[], dict[str, bool]]) -> Trial:
     try:
         return Trial.of(name, attempt())
-    # Whatever is raised is what the trial is about.
+    # Any exception is a failure of the trial.
     except Exception as error:  # noqa: BLE001
         return Trial(name, (f"no {type(error).__name__}",))
 
 
 def fuzz_parser(_: Path) -> Iterator[Trial]:
-    """Answers of random pieces, and right ones with random changes."""
+    """Parse answers of random pieces, and correct answers with random changes."""
     chance = random.Random(13)
     readers = (parse_detection, parse_related, parse_structured_detection, parse_structured_related)
     right = ('Subject1{"Ann Lee": "PER", "32": "DEM"}', '### Answer: ["32", "Oslo"]')
@@ -81,7 +81,7 @@ def fuzz_parser(_: Path) -> Iterator[Trial]:
 
 
 def fuzz_scorer(_: Path) -> Iterator[Trial]:
-    """Random subjects and texts: figures from 0 to 1 that no order changes."""
+    """Score random subjects and texts in two orders."""
     chance = random.Random(13)
     pieces = (*_WORDS, *_PIECES, " ")
 
@@ -125,7 +125,7 @@ def fuzz_scorer(_: Path) -> Iterator[Trial]:
 
 
 def fuzz_mask(_: Path) -> Iterator[Trial]:
-    """Random texts and entities: what is masked comes back, and masks nothing else."""
+    """Mask and unmask random texts and entities."""
     chance = random.Random(13)
     pieces = (*_WORDS, *"  \u00a0\n-‑", "<Person>", "<Person 1>", "\ud800", "\u200b")
     for number in range(MASKED):
@@ -150,7 +150,7 @@ def fuzz_mask(_: Path) -> Iterator[Trial]:
 
 
 class _Tags(HTMLParser):
-    """Counts the scripts of a page, and what could run beside them."""
+    """An HTML parser that counts the scripts, event handlers and script URLs of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class _Tags(HTMLParser):
 
 
 def fuzz_report(folder: Path) -> Iterator[Trial]:
-    """Reports of runs whose models, answers and texts are random."""
+    """Render reports of runs with random models, answers and texts."""
     chance = random.Random(13)
     for number in range(REPORTED):
         results = folder / str(number) / "results"

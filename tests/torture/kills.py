@@ -1,4 +1,4 @@
-"""Processes that die in the middle, and what the next one makes of it."""
+"""Runs that are killed or crash and are then resumed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BATCHES: Final = 60
 _SAMPLES: Final = 100
 _IN_BATCH: Final = 40
 
-# A lost job is looked for a minute after its submission, which this need not wait for.
+# A lost job is searched for a minute after its submission; do not wait that long here.
 _CODE: Final = """
 import sys
 from pii_bench.runs import batch
@@ -45,7 +45,7 @@ sys.exit(main())
 
 
 def kill_chats(folder: Path) -> Iterator[Trial]:
-    """SIGKILL at random moments of runs that ask one by one, three times each."""
+    """Kill runs without batches at random moments, three times each."""
     moments, kills = random.Random(13), 0
     with ProtocolServer() as server:
         undisturbed = finish(server, folder / "undisturbed", _SAMPLES)
@@ -70,7 +70,7 @@ def kill_chats(folder: Path) -> Iterator[Trial]:
 
 
 class _Batches(OpenAIBatches):
-    """Tells when so many calls have come."""
+    """A batch server that sets an event after `number` calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _Batches(OpenAIBatches):
 
 
 def kill_batches(folder: Path) -> Iterator[Trial]:
-    """SIGKILL at random moments of runs in batches, up to three times each."""
+    """Kill batch runs at random moments, up to three times each."""
     moments = random.Random(13)
     undisturbed = _batch_run(folder / "undisturbed", moments, kills=0)[1]
     kills = 0
@@ -107,7 +107,7 @@ def kill_batches(folder: Path) -> Iterator[Trial]:
 def _batch_run(
     folder: Path, moments: random.Random, kills: int
 ) -> tuple[int, list[dict[str, object]], int]:
-    """Kill a run so often, then let it end: kills, answers and jobs."""
+    """Kill a run up to `kills` times, then let it end; return kills, answers and jobs."""
     records = [sample_record(f"s{number}", query=f"Am I {number}?") for number in range(_IN_BATCH)]
     write_lines(folder / "set.jsonl", records)
     killed = 0
@@ -140,14 +140,14 @@ def _start(folder: Path, server: OpenAIBatches) -> subprocess.Popen[bytes]:
 
 
 def _stored(results: Path) -> list[dict[str, object]]:
-    """The answers in their order, without the hash, which tells the port of the server."""
+    """Return the answers without their request hashes, which depend on the server's port."""
     (path,) = results.glob("runs/*/detection/*.jsonl")
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [{key: value for key, value in line.items() if key != "request"} for line in lines]
 
 
 def crash_batches(folder: Path) -> Iterator[Trial]:
-    """Crashes at every step of a batch, before and after its effect, alone and in pairs."""
+    """Crash at every step of a batch, before and after its effect, singly and in pairs."""
     undisturbed = Bench(RunFiles.at(folder, "undisturbed", "naive", "tiny"))
     undisturbed.run()
     expected = undisturbed.files.responses.read_bytes()
@@ -177,7 +177,7 @@ def crash_batches(folder: Path) -> Iterator[Trial]:
 
 
 def tear_lines(folder: Path) -> Iterator[Trial]:
-    """Files of responses that end anywhere, as after a power cut."""
+    """Cut the last line of response files at many places, as after a power cut."""
     bench = Bench(RunFiles.at(folder, "whole", "naive", "tiny"))
     bench.run()
     whole = bench.files.responses.read_bytes()

@@ -1,4 +1,4 @@
-"""`pii-bench` in a process of its own: how it ended, what it said and how much memory it took."""
+"""Running `pii-bench` in a separate process and measuring its memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 KEY: Final = "sk-planted-key-0123456789"
 PLANTED: Final = "Rosalind Achebe"
-"""Stands in every text of `samples`, and in nothing that may be printed."""
+"""A name in every sample text, which must not be printed."""
 
 LONGEST: Final = 3000.0
-"""Seconds after which a process is taken to hang; no speed is asked for."""
+"""Seconds after which a process counts as hung."""
 
-# Limits far above what any command needs, so that a bomb ends in here: 12 GB, and 300 seconds of
-# the processor, which on a busy machine may take an hour.
+# 12 GB of memory and 300 CPU seconds (up to an hour on a busy machine) are far more than any
+# command needs; they stop a bomb.
 _CODE: Final = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
@@ -38,14 +38,13 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A process that has ended.
+    """The result of a process.
 
     Attributes:
-        code: its exit code; None where it was killed for want of an end, and below 0 where by
-            the system, as for its use of the processor.
-        out: standard output.
-        err: standard error.
-        megabytes: the most memory that it held.
+        code: Exit code; None if it hung, negative if a signal ended it.
+        out: Standard output.
+        err: Standard error.
+        megabytes: Peak memory.
     """
 
     code: int | None
@@ -54,7 +53,7 @@ class Ended:
     megabytes: float
 
     def checks(self, codes: Sequence[int] = (0, 1, 2)) -> dict[str, bool]:
-        """What holds of every command, in words."""
+        """Return the expectations for every command and whether they are met."""
         said = self.out + self.err
         return {
             f"ends with code {' or '.join(map(str, codes))}": self.code in codes,

@@ -1,4 +1,4 @@
-"""A server that answers chats with what no server should send."""
+"""Attacks by a chat server that sends invalid or malicious responses."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ANSWER: Final = '### Answer: ["32"]'
 GIANT: Final = 10**400
 HOSTILE: Final = "=1+1\x1b]0;x\x07\u202e<script>alert(1)</script>|\ud800`$x^{$\n# c"
 
-# Its other counts may be true, and a call is as cheap as they say.
+# Only the cached count is impossible, so the cost of a call follows from the other counts.
 _CACHED: Final = "cached beyond the input"
 _SAMPLES: Final = 8
-# In USD, so that a call with a prompt of 1,500 bytes costs at most about 3.5 of them.
+# At this price a call with a prompt of 1,500 bytes costs at most about 3.5 USD.
 _PRICE: Final = "1000,1000"
 _CAP: Final = "12"
 
@@ -62,7 +62,7 @@ _COUNTS: Final = {
 
 
 def usage_bodies(provider: str) -> dict[str, Body]:
-    """Answers whose counts of tokens cannot be true."""
+    """Return response bodies with impossible token counts, by name."""
     body = BODIES[provider]
     names = _COUNTS[provider]
     pairs: dict[str, tuple[object, object]] = {
@@ -91,13 +91,13 @@ def usage_bodies(provider: str) -> dict[str, Body]:
     found["a list of counts"] = body(usage=[1, 2])
     found["a text as usage"] = body(usage="many")
     if provider == "mistral":
-        # Its SDK has turned them into 1 before anything of ours sees them.
+        # Mistral's SDK converts these to 1.
         del found["true"], found["texts"]
     return found
 
 
 def bodies(provider: str) -> dict[str, Reply]:
-    """Answers that are not what they should be."""
+    """Return invalid or malicious replies, by name."""
     body = BODIES[provider]
     whole = json.dumps(body()).encode()
     deep = b'{"id": ' + b"[" * 200_000
@@ -141,7 +141,7 @@ def bodies(provider: str) -> dict[str, Reply]:
 
 
 def transports(provider: str) -> dict[str, Reply]:
-    """Answers that arrive as they should not."""
+    """Return replies with a faulty transport, by name."""
     whole = json.dumps(BODIES[provider]()).encode()
     plain = {"Content-Type": "application/json"}
     return {
@@ -172,7 +172,7 @@ def _bomb() -> bytes:
 
 
 def attack_usage(folder: Path) -> Iterator[Trial]:
-    """Counts of tokens; a cap on cost is set, and what came is paid once."""
+    """Send impossible token counts to runs with a cost cap, then run again."""
     for provider in BODIES:
         most = _calls_within_cap(folder / f"{provider}-honest", provider)
         found = usage_bodies(provider)
@@ -181,21 +181,21 @@ def attack_usage(folder: Path) -> Iterator[Trial]:
 
 
 def attack_bodies(folder: Path) -> Iterator[Trial]:
-    """Bodies of answers."""
+    """Send invalid or malicious bodies."""
     for provider in BODIES:
         tries = {f"{provider}: {name}": reply for name, reply in bodies(provider).items()}
         yield from _all(folder / provider, tries, partial(_try_chat, provider))
 
 
 def attack_transports(folder: Path) -> Iterator[Trial]:
-    """What carries the answers."""
+    """Send valid bodies over a faulty transport."""
     for provider in BODIES:
         tries = {f"{provider}: {name}": reply for name, reply in transports(provider).items()}
         yield from _all(folder / provider, tries, partial(_try_chat, provider))
 
 
 def attack_redirects(folder: Path) -> Iterator[Trial]:
-    """Servers that send a call on to another host."""
+    """Redirect calls to another host."""
     for provider in BODIES:
         for status in (301, 302, 303, 307, 308):
             name = f"{provider}: {status}"
@@ -213,7 +213,7 @@ def _all(
     tries: Mapping[str, Reply],
     attempt: Callable[[Path, str, Reply], Trial],
 ) -> Iterator[Trial]:
-    # Most of the time a process waits before its next attempt.
+    # The processes mostly wait between retries, so several can run at once.
     with ThreadPoolExecutor(4) as pool:
         futures = [
             pool.submit(attempt, folder / str(number), name, reply)
@@ -251,14 +251,14 @@ def _chat(provider: str, folder: Path, server: ProtocolServer, *options: str) ->
 
 
 def _sound_run(folder: Path) -> None:
-    """A run of another model, whose rows every leaderboard must show."""
+    """Store a run of another model, which every leaderboard must show."""
     answers = write_lines(folder / "sound.jsonl", [{"id": "s0", "text": ANSWER}])
     task = ("--task", "query-related", "--dataset", "set.jsonl")
     pii_bench(folder, "run", "--model", f"replay:{answers}", *task)
 
 
 def _calls_within_cap(folder: Path, provider: str) -> int:
-    """The calls that a cap allows of a server that counts nothing: each at its worst."""
+    """Return the number of calls within the cap if the server reports no token counts."""
     _samples(folder, _SAMPLES)
     with ProtocolServer() as server:
         server.script(Reply(body=BODIES[provider](usage=None)))
@@ -324,7 +324,7 @@ def _answered(folder: Path, provider: str) -> int:
 
 
 def _spent(folder: Path, provider: str) -> float:
-    """USD as the run tells them."""
+    """Return the lowest cost in USD that a manifest reports."""
     paths = (folder / "results" / "runs").glob(f"{provider}--*/*/*.run.json")
     totals = [json.loads(path.read_bytes())["totals"] for path in paths]
     return min((each["usd"] or 0.0 for each in totals if each), default=0.0)

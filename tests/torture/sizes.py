@@ -1,4 +1,4 @@
-"""Inputs of a size that nobody asked for. What takes too much memory or does not end is broken."""
+"""Attacks with huge inputs: a command must end and keep its memory within a limit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _trial(name: str, ended: Ended, megabytes: int, codes: tuple[int, ...]) -> T
 
 
 def attack_check(folder: Path) -> Iterator[Trial]:
-    """Dataset files of many alike lines, and samples of many entities."""
+    """Check datasets of many similar lines, and samples of many entities."""
     tail = "and I am 32 years old and live in Oslo with my two cats near the old port."
     phrases = [" ".join(f"{chr(97 + k)}{n}" for k in range(20)) for n in range(200)]
     alike: dict[str, Callable[[int], str]] = {
@@ -77,7 +77,7 @@ def attack_check(folder: Path) -> Iterator[Trial]:
 
 
 def attack_score(folder: Path) -> Iterator[Trial]:
-    """Predictions of many lines, of many subjects, and of texts without end."""
+    """Score predictions of many lines, many subjects and very long texts."""
     lines = 200_000
     entity: dict[str, object] = {"text": "32", "type": "DEM"}
     _write(folder / "set.jsonl", (_record(n, f"Ann{n} is 32.", [entity]) for n in range(lines)))
@@ -118,7 +118,7 @@ def attack_score(folder: Path) -> Iterator[Trial]:
 
 
 def attack_mask(folder: Path) -> Iterator[Trial]:
-    """Long texts to mask."""
+    """Mask long texts."""
     sentence = "Ann Lee of Acme Corp is 32 and lives in Oslo. Tom Roe is 45. "
     # The encoder takes minutes for a megabyte of sentences.
     systems = {"bilstm-crf+keyword": (5_000, 5_000), "encoder": (100, 1_000)}
