@@ -1,7 +1,7 @@
-"""The application, put together.
+"""The application.
 
-An area of it is a module with an `APIRouter` called `router`; it is added in `ROUTERS`, its tables
-are made with `tables.METADATA` (and imported by `database`), its templates extend `base.html`.
+Each area is a module with an `APIRouter` called `router`, which is listed in `ROUTERS`. Its tables
+are in `tables`, and its templates extend `base.html`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.web import annotate, mask, people, project_pages, proxy, review_pages
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
+from pii_bench.web.mask import UploadSlots
 from pii_bench.web.masker import Masker
 from pii_bench.web.middleware import Guard, Metrics
 from pii_bench.web.pages import STATIC, add_handlers
 from pii_bench.web.proxy import Upstream
 from pii_bench.web.security import admit
-from pii_bench.web.state import Gate, State
+from pii_bench.web.state import State
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,18 +45,18 @@ ROUTERS: Final = (
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The application of one server, with its database open.
+    """Return the application of a server and open its database.
 
     Raises:
         DatabaseError: the database cannot be used.
-        PiiBenchError: others could connect, and there is no owner's account; or the upstream
-            is wrong, or its key is missing.
+        PiiBenchError: other machines can connect, but no owner has an account; the upstream
+            does not exist, or its key is missing.
     """
     database = Database(settings.database)
     if not settings.is_loopback and not has_owner(database):
         raise PiiBenchError(
-            f"{settings.host} can be reached from other machines, and nobody could log in: make "
-            "an account first, `pii-bench serve --add-owner NAME`, or bind to 127.0.0.1"
+            f"other machines can reach {settings.host}, but no owner has an account: make one "
+            "first with `pii-bench serve --add-owner NAME`, or bind to 127.0.0.1"
         )
     metrics = Metrics()
     masker = Masker(settings)
@@ -81,17 +82,17 @@ def create_app(settings: Settings) -> FastAPI:
             ),
         ],
         max_body_size=settings.most_bytes,
-        # Both load scripts from elsewhere.
+        # Both pages load scripts from other sites.
         docs_url=None,
         redoc_url=None,
-        # It would record bodies and exceptions, texts and all.
+        # Telemetry would record request bodies and exceptions with personal texts.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.web = State(
         settings=settings,
         database=database,
         masker=masker,
-        uploads=Gate(inside=2, waiting=10),
+        uploads=UploadSlots(running=2, waiting=10),
         metrics=metrics,
         upstream=upstream,
         limiter=MovingWindowRateLimiter(MemoryStorage()),

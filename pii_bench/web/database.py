@@ -1,8 +1,8 @@
-"""The database: opening it, its schema, reading and writing, copies of it.
+"""The database: schema version, transactions, backup and restore.
 
-SQLite keeps a write-ahead log, so that readers do not wait for a writer, and every committed
-write is on the disk before the answer goes out. What is deleted is overwritten; `purge` also
-empties the log and rewrites the file.
+SQLite has a write-ahead log, so that readers do not wait for a writer. A commit returns once its
+data are on the disk. Deleted data are overwritten; `purge` also empties the log and rewrites the
+file.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 VERSION: Final = 1
-"""Of the schema. A database with a later one is refused."""
+"""Version of the schema; a database with another version is refused."""
 
 _VERSION_FACT: Final = "schema"
-_WRITERS: Final = 250218545
-"""The number of the lock that writers hold on PostgreSQL: any that no other program takes."""
+_WRITE_LOCK: Final = 250218545
+"""Arbitrary number of the advisory lock that writers hold on PostgreSQL."""
 
-_ONLY_THE_OWNER: Final = 0o600
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -49,25 +48,25 @@ class DatabaseError(PiiBenchError):
 
 
 class NotThereError(PiiBenchError):
-    """Something that is not there, or not for this person."""
+    """Something that does not exist, or that the user may not see."""
 
     def __init__(self) -> None:
-        super().__init__("There is nothing here.")
+        super().__init__("This does not exist.")
 
 
 class Database:
     """An open database with our tables; safe to use from several threads.
 
     Args:
-        where: path of an SQLite file, which is made if it is not there, or an SQLAlchemy URL.
+        where: path of an SQLite file, which is made if it does not exist, or an SQLAlchemy URL.
 
     Raises:
-        DatabaseError: it cannot be opened, or a later version of pii-bench wrote it.
+        DatabaseError: it cannot be opened, or its schema has another version.
     """
 
     def __init__(self, where: str) -> None:
         self.url = _url(where)
-        # Who waits for SQLite itself sleeps and asks again, in no order.
+        # Threads that wait for SQLite's own lock poll it, in no order.
         self._writer = Lock() if self.url.drivername == "sqlite" else nullcontext()
         try:
             self.engine = _engine(self.url)
@@ -85,12 +84,12 @@ class Database:
 
     @property
     def file(self) -> Path | None:
-        """The SQLite file; None for a server."""
+        """The SQLite file; None for a database server."""
         return Path(self.url.database or "") if self.url.drivername == "sqlite" else None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database."""
+        """Begin a transaction that sees one state of the database."""
         options = {} if self.file else {"isolation_level": "REPEATABLE READ"}
         engine = self.engine.execution_options(**options)
         with engine.connect() as connection, connection.begin():
@@ -98,37 +97,38 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes: all of it is saved, or after an exception nothing.
+        """Begin a transaction that writes; an exception rolls it back.
 
-        One at a time, in all processes: what it has read stays as it was until it has written.
+        Only one runs at a time, over all processes, so what it has read does not change until it
+        ends.
         """
         engine = self.engine.execution_options(writing=True)
         with self._writer, engine.connect() as connection, connection.begin():
             if self.url.get_backend_name() == "postgresql":
-                # SQLite has one writer in any case.
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
+                # On SQLite, BEGIN IMMEDIATE takes the lock.
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
             yield connection
 
     def write(self, *statements: Executable) -> None:
-        """Execute these in one transaction."""
+        """Execute statements in one transaction."""
         with self.writing() as connection:
             for statement in statements:
                 connection.execute(statement)
 
     def purge(self) -> None:
-        """Leave nothing in the files of what was deleted. SQLite alone; other writers wait.
+        """Remove all traces of deleted data from the files (only SQLite); other writers wait.
 
         Raises:
-            DatabaseError: somebody reads a state from before.
+            DatabaseError: a reader still uses the old state.
         """
         if self.file is None:
             return
-        # VACUUM wants a connection without a transaction.
+        # VACUUM needs a connection without a transaction.
         with closing(sqlite3.connect(self.file, timeout=2, isolation_level=None)) as connection:
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
-            raise DatabaseError(f"{self}: is being read; what was deleted is still in its log")
+            raise DatabaseError(f"{self}: is being read, so its log still has the deleted data")
 
     def close(self) -> None:
         """Release all connections."""
@@ -141,7 +141,7 @@ def _url(where: str) -> URL:
     try:
         return make_url(where)
     except ArgumentError:
-        # The message would quote the URL, password and all.
+        # The original message quotes the URL with its password.
         raise DatabaseError("the database is neither a path nor an SQLAlchemy URL") from None
 
 
@@ -150,13 +150,14 @@ def _engine(url: URL) -> Engine:
         return create_engine(url, pool_size=20, max_overflow=20, hide_parameters=True)
     if not url.database or url.database == ":memory:":
         raise DatabaseError("a database in memory would lose everything: give the path of a file")
-    _make_private(Path(url.database))
-    # Its parameters are texts of people; an error must not show them.
+    with suppress(OSError):  # it exists, or SQLite will report what is wrong
+        _make_private(Path(url.database))
+    # The parameters hold personal texts, which an error must not show.
     engine = create_engine(url, pool_size=20, max_overflow=40, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
     def _on_connect(connection: Any, _: Any) -> None:
-        # sqlite3 would begin transactions by itself, and too late.
+        # Otherwise sqlite3 itself begins transactions, and too late.
         connection.isolation_level = None
         for pragma in _PRAGMAS:
             connection.execute(pragma)
@@ -164,16 +165,15 @@ def _engine(url: URL) -> Engine:
     @event.listens_for(engine, "begin")
     def _on_begin(connection: Connection) -> None:
         options = connection.get_execution_options()
-        # A reader that turns into a writer fails at once where another writes.
+        # A transaction that begins as a reader cannot write while another one writes.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
 
     return engine
 
 
 def _make_private(path: Path) -> None:
-    """Make the file, if it is not there, so that only its owner can read it; the log follows."""
-    with suppress(OSError):  # SQLite says what is wrong
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _ONLY_THE_OWNER))
+    """Make a file that only its owner can read; SQLite gives its log the same mode."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _create(connection: Connection) -> None:
@@ -181,41 +181,39 @@ def _create(connection: Connection) -> None:
         METADATA.create_all(connection)
         connection.execute(insert(FACTS).values(name=_VERSION_FACT, value=str(VERSION)))
         return
-    found = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == _VERSION_FACT))
-    if found != str(VERSION):
+    version = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == _VERSION_FACT))
+    if version != str(VERSION):
         raise DatabaseError(
             f"{connection.engine.url.render_as_string(hide_password=True)}: its schema has "
-            f"version {found or 'unknown'}; allowed: {VERSION}"
+            f"version {version or 'unknown'}; allowed: {VERSION}"
         )
-    # Tables that an area added since the database was made.
+    # Tables added to the code since the database was made.
     METADATA.create_all(connection)
 
 
 def back_up(where: str, copy: Path, *, force: bool) -> None:
-    """Copy an SQLite database as it is at one moment; the server may go on meanwhile.
+    """Copy an SQLite database in one consistent state; the server may run meanwhile.
 
     Raises:
-        PiiBenchError: there is no database, it is no SQLite file, or the copy is there already
-            and `force` is not set.
+        PiiBenchError: there is no database, it is no SQLite file, or the copy exists and `force`
+            is not set.
     """
     database = _file_of(where)
-    if not database.is_file():
-        raise PiiBenchError(f"{database}: no such database")
     _check(database)
     _copy(database, copy, force=force)
 
 
 def restore(where: str, copy: Path, *, force: bool) -> None:
-    """Make a database of a copy; stop the server first.
+    """Restore an SQLite database from a copy; stop the server first.
 
     Raises:
-        PiiBenchError: the copy is none of ours, or there is a database already and `force` is
-            not set.
+        PiiBenchError: the copy is not a database of pii-bench, or the database exists and
+            `force` is not set.
     """
     _check(copy)
     database = _file_of(where)
     _copy(copy, database, force=force)
-    # A log of the database before must not be played into this one.
+    # SQLite would apply the log of the old database to the new one.
     for ending in ("-wal", "-shm"):
         database.with_name(database.name + ending).unlink(missing_ok=True)
 
@@ -224,37 +222,37 @@ def _file_of(where: str) -> Path:
     url = _url(where)
     if url.get_backend_name() != "sqlite" or not url.database:
         raise PiiBenchError(
-            f"{url.render_as_string(hide_password=True)}: only SQLite files are copied here; a "
-            "server has its own means, such as pg_dump"
+            f"{url.render_as_string(hide_password=True)}: only SQLite files can be copied here; "
+            "for a database server, use its own tools, such as pg_dump"
         )
     return Path(url.database)
 
 
 def _check(path: Path) -> None:
     if not path.is_file():
-        raise PiiBenchError(f"{path}: no such file")
+        raise PiiBenchError(f"{path}: no such database")
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
-            found = file.execute("SELECT value FROM facts WHERE name = 'schema'").fetchone()
-            (sound,) = file.execute("PRAGMA integrity_check").fetchone()
+            row = file.execute("SELECT value FROM facts WHERE name = 'schema'").fetchone()
+            (integrity,) = file.execute("PRAGMA integrity_check").fetchone()
     except sqlite3.DatabaseError as error:
-        raise DatabaseError(f"{path}: is no database of ours ({error})") from None
-    if found is None or found[0] != str(VERSION):
-        raise DatabaseError(f"{path}: its schema is not of version {VERSION}")
-    if sound != "ok":
-        raise DatabaseError(f"{path}: is damaged")
+        raise DatabaseError(f"{path}: is not a database of pii-bench ({error})") from None
+    if row is None or row[0] != str(VERSION):
+        raise DatabaseError(f"{path}: its schema does not have version {VERSION}")
+    if integrity != "ok":
+        raise DatabaseError(f"{path}: is damaged ({integrity.splitlines()[0]})")
 
 
 def _copy(source: Path, target: Path, *, force: bool) -> None:
     if target.exists() and not force:
-        raise PiiBenchError(f"{target}: is there already; --force replaces it")
+        raise PiiBenchError(f"{target}: exists; --force replaces it")
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
     try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _ONLY_THE_OWNER))
+        _make_private(part)
         with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(part)) as new:
             old.backup(new)
-            # A copy is one file.
+            # Without a write-ahead log, the copy is one file.
             new.execute("PRAGMA journal_mode = DELETE")
         with part.open("rb") as file:
             os.fsync(file.fileno())

@@ -6,6 +6,7 @@ The mapping is in the response alone: the server does not store it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import (
@@ -34,13 +35,13 @@ from pii_bench.scorer.locate import Locator
 from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
 from pii_bench.taxonomy import PiiType
 from pii_bench.web import state
-from pii_bench.web.masker import PIECE, joined
+from pii_bench.web.masker import PIECE, BusyError, joined
 from pii_bench.web.pages import page
 from pii_bench.web.security import CurrentUser
 from pii_bench.web.uploads import Limits, endings, read_upload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
 router: Final = APIRouter(tags=["masking"])
 
@@ -165,6 +166,36 @@ class Batch(BaseModel):
     results: list[Masked | BatchFailure]
 
 
+class UploadSlots:
+    """Limits how many files are read at a time.
+
+    Args:
+        running: number of files read at a time.
+        waiting: number of files that may wait; more are refused.
+    """
+
+    def __init__(self, running: int, waiting: int) -> None:
+        self._running = asyncio.Semaphore(running)
+        self._limit = running + waiting
+        self._count = 0
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it.
+
+        Raises:
+            BusyError: too many files wait.
+        """
+        if self._count >= self._limit:
+            raise BusyError("too many files wait: try again in a minute")
+        self._count += 1
+        try:
+            async with self._running:
+                yield
+        finally:
+            self._count -= 1
+
+
 @router.get("/mask", include_in_schema=False)
 def mask_page(request: Request, _: CurrentUser) -> Response:
     """Show the Mask page, which names the recipients of unmasked texts."""
@@ -197,7 +228,7 @@ async def read_file(
     """Return the text of a file, sent as the body so that it is never written to disk."""
     web = state.of(request)
     limits = Limits(characters=web.settings.most_characters)
-    async with web.uploads.one():
+    async with web.uploads.take():
         data = await request.body()
         upload = await run_in_threadpool(read_upload, x_file_ending, data, limits)
     return JSONResponse({"text": upload.text, "notes": list(upload.notes)})

@@ -1,4 +1,4 @@
-"""What happens to every request: security headers, access log, counts, unexpected exceptions."""
+"""Middleware of every request: security headers, access log, metrics, unexpected exceptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTENT_SECURITY_POLICY: Final = "; ".join(
         "form-action 'self'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
-        # No string becomes markup: scripts make nodes.
+        # No script may turn a string into HTML.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )
@@ -46,7 +46,7 @@ HEADERS: Final = {
 
 
 class Metrics:
-    """What `/metrics` tells: numbers of requests and their times, by route and status."""
+    """The counts and times of requests by method, route and status, shown by `/metrics`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -58,15 +58,15 @@ class Metrics:
         )
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request more."""
+        """Count a request."""
         self._requests.labels(method, route, str(status)).observe(seconds)
 
 
 class Guard:
-    """Sets the headers, writes the access log, and turns a bug into an answer of 500.
+    """Middleware that sets headers, writes the access log and answers a bug with 500.
 
-    Neither log line holds a text: no query string, no body, no message of an exception, and
-    of the path only what the route's own definition says.
+    The log never holds personal text: no query string, body or exception message, and of the
+    path only the route's template.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -87,13 +87,13 @@ class Guard:
             await self._app(scope, receive, send)
         except Exception as error:  # noqa: BLE001 -- it is logged without its message
             _log_bug(error)
-            with suppress(RuntimeError):  # it is closed already
+            with suppress(RuntimeError):  # the socket is already closed
                 await send({"type": "websocket.close", "code": 1011})
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun, status = time.perf_counter(), 0
+        start, status = time.perf_counter(), 0
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -104,16 +104,16 @@ class Guard:
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_with_headers)
         except Exception as error:  # noqa: BLE001 -- it is logged without its message
             _log_bug(error)
             if not status:
-                answer = PlainTextResponse("Something went wrong on the server.", 500)
-                await answer(scope, receive, sending)
+                response = PlainTextResponse("Internal error. The server's log says where.", 500)
+                await response(scope, receive, send_with_headers)
         finally:
-            took = time.perf_counter() - begun
-            self._metrics.add(scope["method"], _route(scope), status, took)
-            LOG.info("%s %s %d %.0f ms", scope["method"], _route(scope), status, 1000 * took)
+            seconds = time.perf_counter() - start
+            self._metrics.add(scope["method"], _route(scope), status, seconds)
+            LOG.info("%s %s %d %.0f ms", scope["method"], _route(scope), status, 1000 * seconds)
 
 
 def _route(scope: Scope) -> str:

@@ -1,4 +1,4 @@
-"""Pages and JSON as answers: what a browser sees, and a program, also when something is wrong."""
+"""Responses: pages from templates, downloads, and errors as a page or JSON."""
 
 from __future__ import annotations
 
@@ -28,81 +28,80 @@ if TYPE_CHECKING:
 
     from pii_bench.web.accounts import User
 
-FOLDER: Final = Path(__file__).parent
-STATIC: Final = FOLDER / "static"
+_FOLDER: Final = Path(__file__).parent
+STATIC: Final = _FOLDER / "static"
 
-_TEMPLATES: Final = Jinja2Templates(FOLDER / "templates")
+_TEMPLATES: Final = Jinja2Templates(_FOLDER / "templates")
 _TEMPLATES.env.trim_blocks = _TEMPLATES.env.lstrip_blocks = True
 
 _STATUSES: Final[Mapping[type[PiiBenchError], int]] = {
     BusyError: 503,
-    # A text that cannot be masked is no fault of the request's form.
+    # The request was valid, but the system gave no usable answer.
     MaskingError: 502,
     NotThereError: 404,
     ConflictError: 409,
 }
-"""Those of our own errors that are not 400."""
+"""Status codes of our own errors; the others are 400."""
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    """A template filled with values; it also knows `user`, `is_owner` and, in forms, `csrf_token`.
+    """Return a page; its template also gets `user`, `is_owner`, `local` and `csrf_token`.
 
     Args:
-        request: what is answered.
+        request: the request to answer.
         template: name of a file in `templates/`.
-        status: of the answer.
-        values: what the template shows; all of it is escaped.
+        status: status code of the response.
+        values: variables of the template, which escapes them.
     """
     user: User | None = getattr(request.state, "user", None)
-    known = {
+    common = {
         "user": user,
         "is_owner": user is not None and user.role is Role.OWNER,
         "local": user is not None and user.name == LOCAL_NAME,
         "csrf_token": (user.csrf_token or "") if user else "",
     }
-    return _TEMPLATES.TemplateResponse(request, template, known | values, status_code=status)
+    return _TEMPLATES.TemplateResponse(request, template, common | values, status_code=status)
 
 
 def download(records: Iterable[dict[str, Any]], name: str) -> Response:
-    """Records as a file of JSON Lines."""
+    """Return records as a JSON Lines file to download."""
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text, media_type="application/jsonl", headers=headers)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer the exceptions that handlers raise."""
+    """Add handlers for the exceptions that routes raise."""
 
     @app.exception_handler(HTTPException)
     def _on_status(request: Request, error: HTTPException) -> Response:
-        answer = _answer(request, error.status_code, str(error.detail))
-        answer.headers.update(error.headers or {})
-        return answer
+        response = _error(request, error.status_code, str(error.detail))
+        response.headers.update(error.headers or {})
+        return response
 
     @app.exception_handler(RequestValidationError)
     def _on_invalid(request: Request, error: RequestValidationError) -> Response:
-        # Its own words would quote what was sent.
-        wrong = "; ".join(
-            f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"
-            for each in error.errors()
+        # The default message quotes the values that were sent.
+        message = "; ".join(
+            f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
+            for detail in error.errors()
         )
-        return _answer(request, 422, wrong)
+        return _error(request, 422, message)
 
     @app.exception_handler(PiiBenchError)
-    def _on_our_own(request: Request, error: PiiBenchError) -> Response:
+    def _on_own_error(request: Request, error: PiiBenchError) -> Response:
         status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), 400)
-        return _answer(request, status, str(error))
+        return _error(request, status, str(error))
 
     @app.exception_handler(NotLoggedInError)
-    def _on_nobody(request: Request, _: NotLoggedInError) -> Response:
+    def _on_not_logged_in(request: Request, _: NotLoggedInError) -> Response:
         if request.method == "GET" and _wants_html(request):
             query = urlencode({"next": request.url.path})
             return RedirectResponse(f"/login?{query}", 303)
-        return _answer(request, 401, "Log in, or send a token: Authorization: Bearer TOKEN.")
+        return _error(request, 401, "Log in, or send a token: Authorization: Bearer TOKEN.")
 
 
-def _answer(request: Request, status: int, message: str) -> Response:
-    """A page or JSON, without a word of the text that it is about."""
+def _error(request: Request, status: int, message: str) -> Response:
     if not _wants_html(request):
         return JSONResponse({"error": {"message": message}}, status)
     title = HTTPStatus(status).phrase

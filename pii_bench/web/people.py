@@ -1,4 +1,4 @@
-"""The first page, logging in and out, one's own account, and for owners those of everybody."""
+"""Pages and routes: home, login and logout, the user's account, and the accounts of all users."""
 
 from __future__ import annotations
 
@@ -28,99 +28,95 @@ from pii_bench.web.accounts import (
     set_password,
 )
 from pii_bench.web.pages import page
-from pii_bench.web.security import CurrentUser, limit_logins, require
+from pii_bench.web.security import FORM_EXPIRED, CurrentUser, Owner, limit_logins
 
 router: Final = APIRouter(include_in_schema=False)
 
 _FORM_COOKIE: Final = "pii_bench_login"
-"""Nobody has a session before the login: its form brings what a cookie of its own holds."""
+"""Cookie with the CSRF token of the login form; before the login there is no session."""
 
 
-def _person(user: CurrentUser) -> User:
-    """Somebody with a browser: who steals a program's token gets no other access by it.
-
-    Raises:
-        HTTPException: 403, a program.
-    """
+def _with_session(user: CurrentUser) -> User:
+    """Refuse a token with 403: a stolen token must not give access to accounts."""
     if user.csrf_token is None:
-        raise HTTPException(403, "Log in for this: a program's token does not do.")
+        raise HTTPException(403, "Log in with a browser: a token is not enough for this.")
     return user
 
 
-Person = Annotated[User, Depends(_person)]
+SessionUser = Annotated[User, Depends(_with_session)]
 
 
-def _owner(user: Annotated[User, Depends(require(Role.OWNER))]) -> User:
-    return _person(user)
+def _owner_with_session(user: Owner) -> User:
+    return _with_session(user)
 
 
-Owner = Annotated[User, Depends(_owner)]
+SessionOwner = Annotated[User, Depends(_owner_with_session)]
 Password = Annotated[str, Form(max_length=1000)]
 
 
 @router.get("/")
 def home(request: Request, _: CurrentUser) -> Response:
-    """What there is to do."""
+    """Show the home page."""
     return page(request, "home.html")
 
 
 @router.get("/login")
 def login_page(request: Request, next: str = "/") -> Response:  # noqa: A002 -- its name in the URL
-    """The form; who is logged in has no need of it."""
+    """Show the login form; send a user who is logged in to the home page."""
     if request.state.user is not None:
         return RedirectResponse("/", 303)
-    return _form(request, next)
+    return _login_form(request, next)
 
 
 @router.post("/login")
 def login(
     request: Request,
     name: Annotated[str, Form(max_length=200)],
-    password: Annotated[str, Form(max_length=1000)],
+    password: Password,
     csrf_token: Annotated[str, Form(max_length=200)] = "",
     next: Annotated[str, Form(max_length=500)] = "/",  # noqa: A002 -- the same
 ) -> Response:
-    """Open a session, or show the form again."""
+    """Begin a session, or show the form again."""
     limit_logins(request, name)
     expected = request.cookies.get(_FORM_COOKIE, "")
     if not expected or not secrets.compare_digest(expected.encode(), csrf_token.encode()):
-        raise HTTPException(403, "The form has expired. Load the page again and repeat.")
+        raise HTTPException(403, FORM_EXPIRED)
     web = state.of(request)
     account = check_password(web.database, name, password)
     if account is None:
-        return _form(request, next, status=401, failed=True)
-    secret = begin_session(web.database, account, web.settings.session_days)
-    answer = RedirectResponse(_within(next), 303)
-    lifetime = web.settings.session_days * 86400
-    _set_cookie(request, answer, COOKIE, secret, lifetime)
-    answer.delete_cookie(_FORM_COOKIE)
-    return answer
+        return _login_form(request, next, status=401, failed=True)
+    days = web.settings.session_days
+    secret = begin_session(web.database, account, days)
+    response = RedirectResponse(_local_path(next), 303)
+    _set_cookie(request, response, COOKIE, secret, seconds=days * 86400)
+    response.delete_cookie(_FORM_COOKIE)
+    return response
 
 
 @router.post("/logout")
-def logout(request: Request, user: CurrentUser) -> Response:  # noqa: ARG001 -- who is logged in
-    """Close the session."""
+def logout(request: Request, _: CurrentUser) -> Response:
+    """End the session."""
     end_session(state.of(request).database, request.cookies.get(COOKIE, ""))
-    answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(COOKIE)
-    return answer
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(COOKIE)
+    return response
 
 
 @router.get("/account")
 def account_page(request: Request, user: CurrentUser) -> Response:
-    """Password and tokens."""
+    """Show the tokens of the user and the form for a new password."""
     return _account(request, user)
 
 
 @router.post("/account/password")
-def change_password(request: Request, user: Person, old: Password, new: Password) -> Response:
-    """Change one's own password; all sessions end, this one too."""
+def change_password(request: Request, user: SessionUser, old: Password, new: Password) -> Response:
+    """Change the user's password and end all of their sessions, this one too."""
     if user.name == LOCAL_NAME:
-        raise HTTPException(400, "On this machine alone there is no password.")
+        raise HTTPException(400, "Without accounts there is no password.")
     limit_logins(request, user.name)
     database = state.of(request).database
     if check_password(database, user.name, old) is None:
-        return _account(request, user, status=400, wrong="The old password is another.")
+        return _account(request, user, status=400, wrong="The old password is wrong.")
     try:
         set_password(database, user.id, new)
     except AccountError as error:
@@ -130,9 +126,9 @@ def change_password(request: Request, user: Person, old: Password, new: Password
 
 @router.post("/account/tokens")
 def make_token(
-    request: Request, user: Person, name: Annotated[str, Form(max_length=100)]
+    request: Request, user: SessionUser, name: Annotated[str, Form(max_length=100)]
 ) -> Response:
-    """Make a token and show it, this once."""
+    """Make a token and show it once."""
     try:
         token = add_token(state.of(request).database, user, name.strip())
     except AccountError as error:
@@ -141,50 +137,50 @@ def make_token(
 
 
 @router.post("/account/tokens/{token_id}/delete")
-def remove_token(request: Request, user: Person, token_id: int) -> Response:
-    """Delete a token of one's own."""
+def remove_token(request: Request, user: SessionUser, token_id: int) -> Response:
+    """Delete a token of the user."""
     if not delete_token(state.of(request).database, user, token_id):
         raise HTTPException(404, "You have no such token.")
     return RedirectResponse("/account", 303)
 
 
 @router.get("/people")
-def people_page(request: Request, _: Owner) -> Response:
-    """Everybody who can log in."""
+def people_page(request: Request, _: SessionOwner) -> Response:
+    """List all accounts."""
     return _people(request)
 
 
 @router.post("/people")
 def add_person(
     request: Request,
-    owner: Owner,
+    owner: SessionOwner,
     name: Annotated[str, Form(max_length=100)],
     role: Annotated[Role, Form()],
 ) -> Response:
-    """Make an account with a password that is shown this once."""
+    """Make an account and show its password once."""
     if owner.name == LOCAL_NAME and role is not Role.OWNER:
-        return _people(request, status=400, wrong="The first account must be an owner's.")
+        message = "The first account must have the role owner."
+        return _people(request, status=400, wrong=message)
     password = _new_password()
     try:
         add_account(state.of(request).database, name.strip(), role, password)
     except AccountError as error:
         return _people(request, status=400, wrong=f"{error}.")
-    return _people(request, made=(name.strip(), password))
+    return _people(request, name=name.strip(), password=password)
 
 
 @router.post("/people/{account_id}/password")
-def reset_password(request: Request, _: Owner, account_id: int) -> Response:
-    """Give somebody a new password, that is shown this once."""
-    database = state.of(request).database
+def reset_password(request: Request, _: SessionOwner, account_id: int) -> Response:
+    """Give an account a new password and show it once."""
     name = _name_of(request, account_id)
     password = _new_password()
-    set_password(database, account_id, password)
-    return _people(request, made=(name, password))
+    set_password(state.of(request).database, account_id, password)
+    return _people(request, name=name, password=password)
 
 
 @router.post("/people/{account_id}/close")
-def close(request: Request, _: Owner, account_id: int) -> Response:
-    """Let somebody in no more; what they did stays."""
+def close(request: Request, _: SessionOwner, account_id: int) -> Response:
+    """Close an account; the annotations and verdicts of its holder stay."""
     _name_of(request, account_id)
     try:
         close_account(state.of(request).database, account_id)
@@ -198,16 +194,16 @@ def _new_password() -> str:
 
 
 def _name_of(request: Request, account_id: int) -> str:
-    names = {each.id: each.name for each in list_accounts(state.of(request).database)}
-    if account_id not in names:
-        raise HTTPException(404, "There is no such account.")
-    return names[account_id]
+    for account in list_accounts(state.of(request).database):
+        if account.id == account_id:
+            return account.name
+    raise HTTPException(404, "There is no such account.")
 
 
 def _account(request: Request, user: User, *, status: int = 200, **values: Any) -> Response:
     tokens = list_tokens(state.of(request).database, user)
-    shortest = SHORTEST_PASSWORD
-    return page(request, "account.html", status=status, tokens=tokens, shortest=shortest, **values)
+    values |= {"tokens": tokens, "shortest": SHORTEST_PASSWORD}
+    return page(request, "account.html", status=status, **values)
 
 
 def _people(request: Request, *, status: int = 200, **values: Any) -> Response:
@@ -216,23 +212,25 @@ def _people(request: Request, *, status: int = 200, **values: Any) -> Response:
     return page(request, "people.html", status=status, people=people, roles=roles, **values)
 
 
-def _form(request: Request, target: str, *, status: int = 200, failed: bool = False) -> Response:
-    # The form of another tab keeps its token.
+def _login_form(
+    request: Request, target: str, *, status: int = 200, failed: bool = False
+) -> Response:
+    # Reuse the token, so that a login form in another tab stays valid.
     token = request.cookies.get(_FORM_COOKIE) or secrets.token_urlsafe(32)
-    values = {"csrf_token": token, "next": _within(target), "failed": failed}
-    answer = page(request, "login.html", status=status, **values)
-    _set_cookie(request, answer, _FORM_COOKIE, token, 3600)
-    return answer
+    values = {"csrf_token": token, "next": _local_path(target), "failed": failed}
+    response = page(request, "login.html", status=status, **values)
+    _set_cookie(request, response, _FORM_COOKIE, token, seconds=3600)
+    return response
 
 
-def _set_cookie(request: Request, answer: Response, name: str, value: str, lifetime: int) -> None:
+def _set_cookie(request: Request, response: Response, name: str, value: str, seconds: int) -> None:
     secure = request.url.scheme == "https"
-    answer.set_cookie(
-        name, value, max_age=lifetime, httponly=True, samesite="lax", secure=secure, path="/"
+    response.set_cookie(
+        name, value, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/"
     )
 
 
-def _within(target: str) -> str:
-    """A path of this site: `//host` and a backslash would lead to another."""
+def _local_path(target: str) -> str:
+    """Return a path of this site, or "/": `//host` and a backslash lead to other sites."""
     is_path = target.startswith("/") and not target.startswith("//")
     return target if is_path and "\\" not in target and target.isprintable() else "/"

@@ -1,8 +1,8 @@
-"""Who sends a request and what they may do, as dependencies of FastAPI.
+"""Authentication, authorization, CSRF protection and rate limits, as dependencies of FastAPI.
 
-Every request passes `admit`, which the application itself depends on: a route cannot forget it.
-A route that needs somebody names `CurrentUser`, `Adjudicator` or `Owner`; one that is about a
-project names `VisibleProject`. What somebody may not see is not there (404).
+`admit` is a dependency of the whole application, so that no route can omit it. A route that
+needs a user takes a `CurrentUser`, `Adjudicator` or `Owner`; a route of a project takes a
+`VisibleProject`. A project that the user may not see gives 404.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 
 CSRF_FIELD: Final = "csrf_token"
 CSRF_HEADER: Final = "x-csrf-token"
+FORM_EXPIRED: Final = "The form has expired. Load the page again and repeat."
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _BEARER: Final = "bearer "
 
 
 class NotLoggedInError(Exception):
-    """A page or call that needs an account; a browser is led to the login."""
+    """A request without an account for a route that needs one."""
 
 
 def find_user(connection: HTTPConnection) -> User | None:
-    """Whose request this is: by token, by session, or the local owner; else None."""
+    """Return the user of the token or of the session, or the local owner; else None."""
     web = state.of(connection)
     authorization = connection.headers.get("authorization", "")
     if authorization.lower().startswith(_BEARER):
@@ -52,15 +53,16 @@ def find_user(connection: HTTPConnection) -> User | None:
 
 
 async def admit(connection: HTTPConnection) -> None:
-    """Let a request in: not too many of one sender, none that another site had sent.
+    """Set the user of a request and check its rate, origin and CSRF token.
 
-    A request that changes something brings the CSRF token of its session in the field
-    `csrf_token` or the header `X-CSRF-Token`. Programs need none: a token of their own, or no
-    header that browsers always send.
+    A browser must send the CSRF token of its session with each request that changes something,
+    in the field `csrf_token` or the header `X-CSRF-Token`. Programs need none: they send a token
+    of their own, or none of the headers that browsers always send.
 
     Raises:
-        HTTPException: 429 too many, 403 from another site or without the token.
-        WebSocketException: the same, where it is no request but a WebSocket.
+        HTTPException: 429 for too many requests; 403 for a request from another site or
+            without the CSRF token.
+        WebSocketException: the same, for a WebSocket.
     """
     try:
         await _admit(connection)
@@ -79,18 +81,18 @@ async def _admit(connection: HTTPConnection) -> None:
         raise HTTPException(403, "This request came from another site.")
     if user is None or user.csrf_token is None or not _is_browser(connection):
         return
-    # A WebSocket brings no token; that its origin is ours was seen above.
+    # A WebSocket cannot send the token; for it the check of the origin suffices.
     if isinstance(connection, Request):
-        brought = connection.headers.get(CSRF_HEADER) or await _form_field(connection)
-        if not secrets.compare_digest(brought.encode(), user.csrf_token.encode()):
-            raise HTTPException(403, "The form has expired. Load the page again and repeat.")
+        token = connection.headers.get(CSRF_HEADER) or await _form_token(connection)
+        if not secrets.compare_digest(token.encode(), user.csrf_token.encode()):
+            raise HTTPException(403, FORM_EXPIRED)
 
 
 def current_user(connection: HTTPConnection) -> User:
-    """Who sends this request.
+    """Return the user of a request.
 
     Raises:
-        NotLoggedInError: no known account.
+        NotLoggedInError: the request has no user.
     """
     user: User | None = connection.state.user
     if user is None:
@@ -102,25 +104,21 @@ CurrentUser = Annotated[User, Depends(current_user)]
 
 
 def require(role: Role) -> Callable[[User], User]:
-    """A dependency that lets in who has this role or one above it, and returns them.
+    """Return a dependency that returns the user, or raises 403 if their role is below `role`."""
 
-    Raises:
-        HTTPException: 403, the role is below.
-    """
-
-    def required(user: CurrentUser) -> User:
+    def check_role(user: CurrentUser) -> User:
         if not user.role.allows(role):
             raise HTTPException(403, f"This needs the role {role.value}.")
         return user
 
-    return required
+    return check_role
 
 
 Adjudicator = Annotated[User, Depends(require(Role.ADJUDICATOR))]
 Owner = Annotated[User, Depends(require(Role.OWNER))]
 
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
-"""What a database counts up to."""
+"""An ID in the path; PostgreSQL's integers have 32 bits."""
 
 
 def _project(request: Request, user: CurrentUser, project_id: Number) -> Project:
@@ -132,16 +130,16 @@ VisibleProject = Annotated[Project, Depends(_project)]
 
 
 def limit_logins(request: Request, name: str) -> None:
-    """Slow down who guesses passwords.
+    """Count a login attempt, to slow down the guessing of passwords.
 
     Raises:
-        HTTPException: 429, too many in a minute from this address or for this name.
+        HTTPException: 429, too many attempts in a minute from this address or for this name.
     """
     web = state.of(request)
     item = RateLimitItemPerMinute(web.settings.logins_per_minute)
-    from_here = web.limiter.hit(item, "login-from", _address(request))
-    as_this = web.limiter.hit(item, "login-as", name)
-    if not (from_here and as_this):
+    address_allowed = web.limiter.hit(item, "login-from", _address(request))
+    name_allowed = web.limiter.hit(item, "login-as", name)
+    if not (address_allowed and name_allowed):
         raise HTTPException(429, "Too many attempts. Wait a minute.", {"Retry-After": "60"})
 
 
@@ -169,7 +167,7 @@ def _is_same_origin(connection: HTTPConnection) -> bool:
     return origin is None or urlsplit(origin).netloc == connection.headers.get("host")
 
 
-async def _form_field(request: Request) -> str:
+async def _form_token(request: Request) -> str:
     kind = request.headers.get("content-type", "")
     if not kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
         return ""

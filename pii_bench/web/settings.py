@@ -1,4 +1,4 @@
-"""What a server is told when it starts."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final
 from pii_bench.systems import DEFAULT_SYSTEM
 
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
-MEGABYTE: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +18,20 @@ class Settings:
 
     Attributes:
         database: path of an SQLite file, or an SQLAlchemy URL such as `postgresql+psycopg://...`.
-        host: address to bind to; anything but the loopback needs accounts.
+        host: address to bind to; if other machines can reach it, accounts are required.
         port: TCP port.
         hosts: other names under which browsers reach the server.
-        system: what masks, a name as `--model` takes it.
-        base_url: where the system's chat model is reached, if not at its provider.
+        system: system that masks, named as for `--model`.
+        base_url: URL of the system's chat model, if it is not the provider's.
         results: folder of stored runs.
-        workers: processes that mask; 0 for a thread of the server's own.
-        most_bytes: of the body of one request.
-        most_characters: of one text.
-        requests_per_minute: of one account, or of one address without account.
-        logins_per_minute: of one address, and for one name.
-        session_days: how long a login lasts.
-        upstream: who answers the proxy's chats, a provider or the base URL of a server that
-            speaks Chat Completions; None: there is no proxy.
+        workers: number of processes that mask; 0 masks in a thread of the server.
+        most_bytes: maximum size of a request body.
+        most_characters: maximum length of a text.
+        requests_per_minute: limit for an account, or for an address without account.
+        logins_per_minute: limit for an address, and for an account name.
+        session_days: days until a session expires.
+        upstream: model service behind the proxy: a provider, or the base URL of a server with
+            the Chat Completions API; None disables the proxy.
     """
 
     database: str = field(default="pii-bench.sqlite", repr=False)  # a URL may hold a password
@@ -43,7 +42,7 @@ class Settings:
     base_url: str | None = None
     results: Path = Path("results")
     workers: int = 2
-    most_bytes: int = 10 * MEGABYTE
+    most_bytes: int = 10_000_000
     most_characters: int = 50_000
     requests_per_minute: int = 1200
     logins_per_minute: int = 10
@@ -52,19 +51,16 @@ class Settings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
-        return is_loopback(self.host)
+        """True if only this machine can connect."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
     @property
     def allowed_hosts(self) -> list[str]:
-        """What the Host header may say; another name that leads here is an attack."""
-        here = LOOPBACK_HOSTS if self.is_loopback else (*LOOPBACK_HOSTS, self.host)
-        return ["*"] if "*" in self.hosts else [*here, *self.hosts]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to bind to is reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        """The values of the Host header to accept; a check against DNS rebinding."""
+        if "*" in self.hosts:
+            return ["*"]
+        own = [] if self.is_loopback else [self.host]
+        return [*LOOPBACK_HOSTS, *own, *self.hosts]

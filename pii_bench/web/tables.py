@@ -34,7 +34,7 @@ FACTS: Final = Table(
     Column("name", String(60), primary_key=True),
     Column("value", String(200), nullable=False),
 )
-"""What is true of the whole database, such as the version of its schema."""
+"""Properties of the whole database, such as the version of its schema."""
 
 ACCOUNTS: Final = Table(
     "accounts",
@@ -42,14 +42,14 @@ ACCOUNTS: Final = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String(60), nullable=False, unique=True),
     Column("role", String(20), nullable=False),
-    # None: no login as this account (the local owner).
+    # None for the local owner, who cannot log in.
     Column("password_hash", String(200)),
     Column("created", Float, nullable=False),
 )
 SESSIONS: Final = Table(
     "sessions",
     METADATA,
-    # SHA-256: who reads the database can open no session.
+    # SHA-256 of the secret, so that a stolen database opens no session.
     Column("key", LargeBinary(32), primary_key=True),
     Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("csrf_token", String(60), nullable=False),
@@ -65,7 +65,7 @@ TOKENS: Final = Table(
     Column("name", String(60), nullable=False),
     Column("created", Float, nullable=False),
 )
-"""What programs identify themselves with (`Authorization: Bearer`)."""
+"""Tokens that programs send (`Authorization: Bearer`)."""
 
 # Annotation projects.
 
@@ -75,7 +75,7 @@ PROJECTS: Final = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String(200), nullable=False),
     Column("dataset", String(200), nullable=False),
-    # Of `projects.Stages`.
+    # A `projects.Stages`.
     Column("stages", String(20), nullable=False),
     Column("annotators", Integer, nullable=False),
     Column("threshold", Float, nullable=False),
@@ -85,7 +85,7 @@ PROJECTS: Final = Table(
     Column("suggests", Boolean, nullable=False),
     Column("guidelines", Text, nullable=False),
     Column("has_gold", Boolean, nullable=False),
-    # Why the system could not be asked; empty where it could.
+    # Why the system gave no suggestions; empty if it did.
     Column("trouble", String(500), nullable=False, default=""),
     Column("created", Float, nullable=False),
 )
@@ -96,13 +96,13 @@ SAMPLES: Final = Table(
     Column("id", Integer, primary_key=True),
     Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False),
-    # As in the dataset file.
+    # The sample ID of the dataset file.
     Column("name", String(500), nullable=False),
     Column("record", Text, nullable=False),
     Column("qualifies", Boolean, nullable=False),
-    # Marks of the project's system; None where it was not asked or gave no answer.
+    # Marks that the project's system made; None if it was not asked or did not answer.
     Column("suggestion", Text),
-    # What stage 2 asks about; None as long as stage 1 is not settled.
+    # The marks that stage 2 asks about; None until stage 1 is settled.
     Column("asked", Text),
     UniqueConstraint("project_id", "position"),
 )
@@ -112,7 +112,7 @@ MEMBERS: Final = Table(
     METADATA,
     Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True),
     Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
-    # Whether the owner let them pass the qualification round.
+    # Whether the owner let the member pass the qualification round.
     Column("admitted", Boolean, nullable=False),
 )
 
@@ -122,12 +122,12 @@ TASKS: Final = Table(
     Column("id", Integer, primary_key=True),
     Column("sample_id", ForeignKey("samples.id", ondelete="CASCADE"), nullable=False),
     Column("stage", Integer, nullable=False),
-    # Of `tasks.Part`.
+    # A `tasks.Part`.
     Column("part", String(20), nullable=False),
-    # 1 to the number of annotators; two people never take one place.
+    # 1 to the number of annotators; each place is one person's.
     Column("place", Integer, nullable=False),
     Column("account_id", ForeignKey("accounts.id", ondelete="SET NULL"), index=True),
-    # The name, also where the account is gone or there never was one.
+    # Kept after the account is deleted; imported annotations have no account.
     Column("annotator", String(200), nullable=False),
     Column("imported", Boolean, nullable=False),
     Column("version", Integer, nullable=False),
@@ -145,7 +145,7 @@ VERSIONS: Final = Table(
     Column("task_id", ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("answer", Text, nullable=False),
-    # The version that undo leads to; None for the first.
+    # The version that undo restores; None for the first.
     Column("before", Integer),
     Column("saved", Float, nullable=False),
 )
@@ -157,19 +157,19 @@ OUTCOMES: Final = Table(
     Column("stage", Integer, primary_key=True),
     Column("kappa", Float, nullable=False),
     Column("f1", Float, nullable=False),
-    # Whether all are done and agree, or an adjudicator has decided.
+    # Whether all annotators agree, or an adjudicator has decided.
     Column("settled", Boolean, nullable=False),
 )
-"""One for each sample and stage that all annotators have finished."""
+"""One row for each sample and stage that all annotators have finished."""
 
-# Reviews: pairs of texts, and what people say of them.
+# Reviews: pairs of texts before and after masking, and verdicts on them.
 
 REVIEWS: Final = Table(
     "reviews",
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", String(200), nullable=False),
-    # Of `reviews.Kind`.
+    # A `reviews.Kind`.
     Column("kind", String(20), nullable=False),
     Column("created", Float, nullable=False),
 )
@@ -190,7 +190,7 @@ REVIEW_ITEMS: Final = Table(
     Column("name", String(500), nullable=False),
     Column("system", String(300), nullable=False),
     Column("query", Text),
-    # Pieces of the texts before and after, each with what became of it, as JSON.
+    # JSON: the pieces of the text, each with its change.
     Column("before", Text, nullable=False),
     Column("after", Text, nullable=False),
 )
@@ -200,9 +200,9 @@ VERDICTS: Final = Table(
     METADATA,
     Column("item_id", ForeignKey("review_items.id", ondelete="CASCADE"), primary_key=True),
     Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
-    # Of `reviews.VERDICT_WORDS`; empty as long as it is open.
+    # A key of `reviews.VERDICT_WORDS`; empty until it is given.
     Column("verdict", String(20), nullable=False),
-    # 1 to 5; None as long as they are open.
+    # Ratings, 1 to 5; None until they are given.
     Column("privacy", Integer),
     Column("meaning", Integer),
     Column("comment", Text, nullable=False),

@@ -8,7 +8,7 @@ import tomllib
 from typing import Final
 
 from pii_bench.cli import parse_arguments
-from pii_bench.web.settings import Settings, is_loopback
+from pii_bench.web.settings import Settings
 from tests.conftest import REPOSITORY
 
 LINES: Final = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8").splitlines()
@@ -53,7 +53,7 @@ def test_it_serves_where_other_machines_reach_it_and_its_health_is_asked() -> No
     program = json.loads(check)[2]
 
     assert entry[0] in PROJECT["project"]["scripts"]
-    assert not is_loopback(parsed.host)
+    assert not Settings(host=parsed.host).is_loopback
     assert instructions("EXPOSE") == [str(parsed.port)] == [str(Settings().port)]
     compile(program, "health", "exec")
     assert f"http://127.0.0.1:{Settings().port}/health" in program
