@@ -22,6 +22,7 @@ from pii_bench.errors import BadLinesError, InputFileError, PiiBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedReader
 
     from _typeshed import DataclassInstance
 
@@ -77,7 +78,7 @@ class BadLines:
             raise BadLinesError(self._path, sorted(self._first), self._count)
 
 
-def open_binary(path: Path) -> IO[bytes]:
+def open_binary(path: Path) -> BufferedReader:
     """Open a file for reading.
 
     Raises:
