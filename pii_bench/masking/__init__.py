@@ -1,4 +1,4 @@
-"""Masking a text: what a query does not need becomes tags, and back."""
+"""Masking what a query does not need with tags, and restoring it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file that leads back from tags to texts; only its owner can read it."""
+"""The file that maps tags to the texts they replace; only its owner can read it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT: Final = "pii-bench-mask-1"
-"""What a mapping file says of itself."""
+"""The value of `format` in a mapping file."""
 
 _ONLY_THE_OWNER: Final = 0o600
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Refuse a path that a mapping must not be written to.
+    """Refuse a path to which a mapping must not be written.
 
     Raises:
-        PiiBenchError: its folder is not there; or it is there itself, and `force` is not set,
-            or it is something else than a mapping, such as the text itself or a terminal.
+        PiiBenchError: If the folder does not exist, or the path exists and `force` is not set or
+            it is not a mapping (but, for example, the text to mask).
     """
     if not path.parent.is_dir():
         raise PiiBenchError(f"{path.parent}: no such folder; a mapping cannot be written there")
@@ -33,26 +33,26 @@ def check_target(path: Path, *, force: bool) -> None:
         return
     if not force:
         raise PiiBenchError(
-            f"{path}: is there already, and what was masked with it could not be restored "
-            "without it; --force replaces it"
+            f"{path}: already exists, and texts masked with it could not be restored without it; "
+            "--force replaces it"
         )
     if path.is_symlink() or not path.is_file() or not _is_mapping(path):
-        raise PiiBenchError(f"{path}: is no mapping; --force replaces nothing else")
+        raise PiiBenchError(f"{path}: not a mapping file; --force replaces only mapping files")
 
 
 def write_mapping(path: Path, mapping: Mapping[str, tuple[str, ...]], *, force: bool) -> None:
-    """Write a mapping that only its owner may read (mode 0600), whole or not at all.
+    """Write a mapping atomically, to a file that only its owner may read (mode 0600).
 
     Raises:
-        PiiBenchError: see `check_target`.
-        ResultsError: it cannot be written.
+        PiiBenchError: See `check_target`.
+        ResultsError: If the file cannot be written.
     """
     check_target(path, force=force)
     record = {"format": FORMAT, "tags": mapping}
     text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
     with writing(path):
         if not force:
-            # A second masking at the same time is refused now.
+            # Reserve the path, so that a concurrent run fails.
             path.touch(mode=_ONLY_THE_OWNER, exist_ok=False)
         try:
             _replace(path, text)
@@ -63,12 +63,12 @@ def write_mapping(path: Path, mapping: Mapping[str, tuple[str, ...]], *, force: 
 
 
 def _replace(path: Path, text: str) -> None:
-    # Its files are of mode 0600 from the start.
+    # mkstemp creates files with mode 0600.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
+            # UTF-8 cannot encode a lone surrogate; backslashreplace writes its JSON escape.
             file.write(text.encode("utf-8", "backslashreplace"))
             file.flush()
             os.fsync(file.fileno())
@@ -78,10 +78,11 @@ def _replace(path: Path, text: str) -> None:
 
 
 def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read what `write_mapping` wrote.
+    """Read a mapping file.
 
     Raises:
-        InputFileError: it cannot be read, or is no such file. Nothing of it is quoted.
+        InputFileError: If the file cannot be read or is not a mapping file. The message quotes
+            none of its content.
     """
     try:
         record = _parse(path)
@@ -90,7 +91,7 @@ def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
             raise RecordError(f"mapping: 'format' must be {FORMAT!r}")
         for number, (tag, texts) in enumerate(tags.items(), start=1):
             if not _is_entry(tag, texts):
-                raise RecordError(f"tag {number} must be <NAME> with a list of its texts")
+                raise RecordError(f"tag {number} must be <NAME> with a list of texts")
     except RecordError as error:
         raise InputFileError(path, str(error)) from None
     return {tag: tuple(texts) for tag, texts in tags.items()}
@@ -110,12 +111,12 @@ def _parse(path: Path) -> dict[str, Any]:
     except OSError as error:
         reason = error.strerror or "cannot be read"
     except (ValueError, RecursionError):
-        # What is chained holds the texts.
-        reason = "is no mapping: not valid JSON"
+        # A chained exception would show the texts.
+        reason = "not a mapping file: not valid JSON"
     else:
         if isinstance(record, dict):
             return record
-        reason = "is no mapping: must be a JSON object"
+        reason = "not a mapping file: must be a JSON object"
     raise RecordError(reason)
 
 

@@ -1,10 +1,10 @@
-"""What of a text is masked, the text with tags, and the way back.
+"""Masking a text with tags, and restoring it.
 
-The name in a tag, `<Phone Number>`, is a category of the taxonomy where the format of the text
-decides it within the predicted type, and the plain name of the type elsewhere. A format decides
-only where people write nothing else so: eight digits are a student's number in the taxonomy, but
-any number in a letter, so they stay an `Identifier`. Sums of money look alike in all their
-categories: `Amount`.
+The name in a tag, such as `<Phone Number>`, is a category of the taxonomy if the format of the
+text determines the category within the predicted type, and otherwise the plain name of the type.
+Only unambiguous formats count: eight digits are a student number in the taxonomy but may be any
+number in a letter, so they are tagged `Identifier`. All categories of sums of money look alike:
+`Amount`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pii_bench.scorer.locate import (
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.scorer.locate import Span
 
@@ -42,7 +42,7 @@ TAG: Final = re.compile(
     r"(?:<|&(?:lt|#60|#x3c);)([^<>\[\]&]+)(?:>|&(?:gt|#62|#x3e);)|\[([^<>\[\]&]+)\]",
     re.IGNORECASE,
 )
-"""What may be a tag: `<Age>`, and as answers change it: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`."""
+"""A possible tag: `<Age>` or a variant from an answer: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`."""
 
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
@@ -57,10 +57,10 @@ PLAIN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         PiiType.QUANTITY: "Financial Figure",
     }
 )
-"""The name of a type, for texts whose format tells no category."""
+"""The tag name of each type, for texts whose format does not determine a category."""
 
 ANY_TYPE: Final = "Personal Information"
-"""The name of a type that is none of the seven."""
+"""The tag name of a type outside the taxonomy."""
 
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -71,12 +71,13 @@ _YEAR: Final = r"(?:1[89]|20)\d\d"
 _AM_PM: Final = r"[ap]\.?m\.?"
 
 
-def _like(*patterns: str) -> Callable[[str], bool]:
-    compiled = re.compile("|".join(f"(?:{each})" for each in patterns), re.ASCII | re.IGNORECASE)
+def _matches(*patterns: str) -> Callable[[str], bool]:
+    alternatives = "|".join(f"(?:{pattern})" for pattern in patterns)
+    compiled = re.compile(alternatives, re.ASCII | re.IGNORECASE)
     return lambda text: compiled.fullmatch(text) is not None
 
 
-def _of_category(name: str) -> Format:
+def _category(name: str) -> Format:
     return name, FORMATS[name]
 
 
@@ -87,43 +88,43 @@ def _is_card_number(text: str) -> bool:
 TAG_NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
     {
         PiiType.PER: (
-            ("Social Media Handle", _like(r"@[\w.-]{2,30}")),
-            _of_category("Full Name"),
+            ("Social Media Handle", _matches(r"@[\w.-]{2,30}")),
+            _category("Full Name"),
         ),
         PiiType.CODE: (
-            _of_category("Email Address"),
-            _of_category("Social Security Number"),
-            _of_category("IP Address"),
-            _of_category("Password Hash"),
+            _category("Email Address"),
+            _category("Social Security Number"),
+            _category("IP Address"),
+            _category("Password Hash"),
             ("Credit Card", _is_card_number),
             (
                 "Phone Number",
-                _like(
-                    # E.164: at most 15 digits behind the plus.
+                _matches(
+                    # E.164: at most 15 digits after the plus.
                     r"\+[1-9](?:[ ().-]{0,3}\d){6,14}",
                     r"(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}",
                 ),
             ),
         ),
         PiiType.DEM: (
-            _of_category("Gender"),
-            _of_category("Height"),
-            _of_category("Weight"),
-            _of_category("Blood Type"),
-            _of_category("Sexual Orientation"),
-            ("Age", _like(r"(?:[1-9]?\d|1[01]\d|120)(?:[ -]years?(?:[ -](?:old|of age))?)?")),
+            _category("Gender"),
+            _category("Height"),
+            _category("Weight"),
+            _category("Blood Type"),
+            _category("Sexual Orientation"),
+            ("Age", _matches(r"(?:[1-9]?\d|1[01]\d|120)(?:[ -]years?(?:[ -](?:old|of age))?)?")),
         ),
         PiiType.DATETIME: (
             (
                 "Time",
-                _like(
+                _matches(
                     rf"(?:[01]?\d|2[0-3])[:.][0-5]\d(?::[0-5]\d)?(?: ?{_AM_PM})?",
                     rf"(?:1[0-2]|0?[1-9]) ?{_AM_PM}",
                 ),
             ),
             (
                 "Date",
-                _like(
+                _matches(
                     rf"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])",
                     r"\d{1,2}([./-])\d{1,2}\1(?:\d\d|\d{4})",
                     rf"(?:{_DAY}(?: of)? )?{_MONTH}(?:,? {_YEAR})?",
@@ -132,7 +133,7 @@ TAG_NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
             ),
             (
                 "Duration",
-                _like(
+                _matches(
                     r"\d+(?:\.\d+)?[ -]?(?:d|h|m|s|(?:sec|min|second|minute|hour|day|week|month"
                     r"|year)s?)"
                 ),
@@ -140,73 +141,71 @@ TAG_NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
         ),
         PiiType.QUANTITY: (
             ("Amount", lambda text: parse_amount(text) is not None),
-            ("Percentage", _like(r"[-+\u2212]?\d+(?:[.,]\d+)? ?%")),
+            ("Percentage", _matches(r"[-+\u2212]?\d+(?:[.,]\d+)? ?%")),
         ),
     }
 )
-"""Per type the names whose formats tell them apart, the first that fits counts."""
+"""Tag names with a format, by type; the first format that matches decides."""
 
 
 def name_of(pii_type: str, text: str) -> str:
-    """The name in the tag of a text, without its number; any type is fine."""
+    """Return the tag name for a text, without a number; unknown types are allowed."""
     plain = normalise(text)
-    fitting = (name for name, fits in TAG_NAMES.get(pii_type, ()) if fits(plain))
-    return next(fitting, PLAIN_NAMES.get(pii_type, ANY_TYPE))
+    for name, matches in TAG_NAMES.get(pii_type, ()):
+        if matches(plain):
+            return name
+    return PLAIN_NAMES.get(pii_type, ANY_TYPE)
 
 
 def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
-    """A tag for each of several texts, each another.
+    """Return a different tag for each of several values.
 
-    A name that only one of them has is not numbered; others are, from 1, in order. A tag
-    that is in the text already, in any writing, is not given to anything: the two could not be
-    told apart.
+    Values that share a name are numbered from 1, in order. Tags that the text already contains,
+    in any spelling, are skipped, because unmasking could not tell them apart.
 
     Args:
-        names: text to the name of its tag.
-        text: what is masked.
+        names: value to the name in its tag.
+        text: the text to mask.
 
     Returns:
-        The same texts, each with its tag.
+        Value to tag.
     """
     present = {tag_key(match) for match in TAG.finditer(text)}
-    shared = Counter(names.values())
-    free = {name: _free_tags(name, present) for name in shared}
+    uses = Counter(names.values())
+    numbers = {name: count(1) for name in uses}
     tags: dict[str, str] = {}
-    for masked, name in names.items():
-        alone = f"<{name}>"
-        unnumbered = shared[name] == 1 and plain_key(name) not in present
-        tags[masked] = alone if unnumbered else next(free[name])
+    for value, name in names.items():
+        tag_name = name
+        if uses[name] > 1 or plain_key(name) in present:
+            candidates = (f"{name} {number}" for number in numbers[name])
+            tag_name = next(c for c in candidates if plain_key(c) not in present)
+        tags[value] = f"<{tag_name}>"
     return tags
 
 
-def _free_tags(name: str, present: Container[str]) -> Iterator[str]:
-    numbered = (f"{name} {number}" for number in count(1))
-    return (f"<{each}>" for each in numbered if plain_key(each) not in present)
-
-
 def tag_key(match: re.Match[str]) -> str:
-    """What a match of `TAG` says, whatever its brackets, case and spacing."""
+    """Return the `plain_key` of the name in a match of `TAG`."""
     return plain_key(match[1] or match[2])
 
 
 def plain_key(name: str) -> str:
-    """The letters and digits of a name, without case."""
+    """Return the letters and digits of a tag or its name, case-folded."""
     return _BETWEEN_WORDS.sub("", name).casefold()
 
 
 Entity: TypeAlias = tuple[str, str] | DetectedSpan
-"""A pair (text, type), which is looked for in the text, or a place in it."""
+"""A (text, type) pair, which is searched for in the text, or a span of the text."""
 
 _RANKS: Final = {pii_type.value: rank for rank, pii_type in enumerate(PiiType)}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is masked.
+    """The spans of a text to mask.
 
     Attributes:
-        claims: spans in order, none overlapping another, each labelled with its type.
-        not_found: texts of entities that are nowhere in the text, each once, sorted.
+        claims: sorted spans without overlaps, each labelled with its type.
+        not_found: texts of entities that do not occur in the text, sorted and without duplicates.
     """
 
     claims: tuple[Claim, ...]
@@ -214,47 +213,46 @@ class Plan:
 
     @property
     def spans(self) -> list[Span]:
-        """The spans alone."""
+        """The (start, end) pairs of the claims."""
         return [(claim.start, claim.end) for claim in self.claims]
 
 
 def make_plan(
     text: str, entities: Iterable[Entity], keep: Iterable[str], locator: Locator | None = None
 ) -> Plan:
-    """Tell what of a text is masked: all entities but those whose text is to be kept.
+    """Return the spans of a text to mask: all entities except those to keep.
 
-    A pair is masked, and a kept text stays, wherever it can be read (`Strictness.READABLE`). A
-    span is masked where it says, also inside a word, and takes the combining marks behind it
-    along. `resolve_claims` decides where they overlap. The order of entities and of kept texts
-    changes nothing.
+    Pairs are masked, and texts are kept, at all their readable occurrences
+    (`Strictness.READABLE`). A span is masked exactly, even inside a word, with the combining marks
+    that follow it. `resolve_claims` resolves overlaps. The order of `entities` and `keep` does
+    not matter.
 
     Args:
         text: any text.
-        entities: what is there to mask.
-        keep: texts that stay; an entity whose text is one of them, as the scorer compares texts,
-            is not masked.
-        locator: that of the text, which many plans of one text share; None to make it here.
+        entities: pairs or spans to mask.
+        keep: texts to leave unmasked, compared as the scorer compares texts.
+        locator: the locator of `text`, to share among several plans.
 
     Raises:
-        PiiBenchError: a span that is not in the text, an entity of another kind, or `keep` is
-            one string, whose letters would pass as texts.
+        PiiBenchError: If a span lies outside the text, an entity is neither a pair nor a span, or
+            `keep` is a single string.
     """
     if isinstance(keep, str):
         raise PiiBenchError("keep came as one str; allowed: an iterable of str")
-    kept = {normalise(each) for each in keep}
+    kept = {normalise(kept_text) for kept_text in keep}
     locator = Locator(text) if locator is None else locator
     claims: list[Claim] = []
     not_found: set[str] = set()
     for entity in entities:
-        written, pii_type, spans = _located(text, locator, entity)
-        if normalise(written) in kept or not written.strip():
+        value, pii_type, spans = _locate(text, locator, entity)
+        if normalise(value) in kept or not value.strip():
             continue
         rank = _RANKS.get(pii_type, len(_RANKS))
         claims += [Claim(start, end, rank, pii_type) for start, end in spans]
         if not spans:
-            not_found.add(written)
-    granted = resolve_claims(text, claims, map(locator.spans, kept))
-    return Plan(tuple(granted), tuple(sorted(not_found)))
+            not_found.add(value)
+    resolved = resolve_claims(text, claims, [locator.spans(kept_text) for kept_text in kept])
+    return Plan(tuple(resolved), tuple(sorted(not_found)))
 
 
 def plan_of(
@@ -262,15 +260,15 @@ def plan_of(
     subjects: Sequence[Sequence[tuple[str, str]]] | None,
     related: Iterable[str] | None,
 ) -> Plan | None:
-    """What of a description is masked by the answers to both tasks.
+    """Return the spans of a description to mask, from the answers to both tasks.
 
     Args:
         description: the text.
-        subjects: (text, type) pairs by person; None where there is no usable answer.
-        related: texts that the query needs; likewise.
+        subjects: (text, type) pairs of each person; None without a usable answer.
+        related: texts that the query needs; None without a usable answer.
 
     Returns:
-        None where one of the two is missing.
+        None if either answer is missing.
     """
     if subjects is None or related is None:
         return None
@@ -278,8 +276,8 @@ def plan_of(
     return make_plan(description, entities, related, locator_of(description))
 
 
-def _located(text: str, locator: Locator, entity: Entity) -> tuple[str, str, Sequence[Span]]:
-    """The text, the type and the spans of an entity."""
+def _locate(text: str, locator: Locator, entity: object) -> tuple[str, str, Sequence[Span]]:
+    """Return the text, type and spans of an entity."""
     if isinstance(entity, DetectedSpan):
         start, end = entity.start, entity.end
         if not 0 <= start <= end <= len(text):
@@ -288,16 +286,12 @@ def _located(text: str, locator: Locator, entity: Entity) -> tuple[str, str, Seq
         while start < end < len(text) and unicodedata.category(text[end]).startswith("M"):
             end += 1
         return text[start:end], normalise_type(entity.type), ((start, end),)
-    written, pii_type = _pair(entity)
-    return written, normalise_type(pii_type), locator.spans(written)
-
-
-def _pair(entity: object) -> tuple[str, str]:
-    # A str of two letters unpacks like a pair, and so do the keys of a dict.
+    # A string of two letters and a dict of two keys would also unpack as a pair.
     if not isinstance(entity, (tuple, list)) or len(entity) != 2:
         kind = type(entity).__name__
         raise PiiBenchError(f"an entity came as {kind}; allowed: (text, type) or DetectedSpan")
-    return entity[0], entity[1]
+    value, pii_type = entity
+    return value, normalise_type(pii_type), locator.spans(value)
 
 
 _NUMBER: Final = re.compile(r"\d+$")
@@ -305,7 +299,7 @@ _NUMBER: Final = re.compile(r"\d+$")
 
 @dataclass(frozen=True, slots=True)
 class MaskedSpan:
-    """A piece of a text that a tag stands for: code points of the text as it was, end exclusive."""
+    """A span of the original text that a tag replaces (code points, end exclusive)."""
 
     start: int
     end: int
@@ -314,14 +308,14 @@ class MaskedSpan:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A masked text. Shown as a value (`repr`) it tells nothing: it may end up in a log.
+    """A masked text. Its `repr` hides all fields, because it may end up in a log.
 
     Attributes:
         text: the text with tags.
-        mapping: each tag with what it stands for: one text, or where its places are written
-            in different ways (case, hyphens, white space) the text of each place in order.
-        spans: what was really masked, in order, none overlapping another.
-        not_found: texts of entities that are nowhere in the text, so that nothing was masked.
+        mapping: tag to the text that it replaces, or to the text of each occurrence, in order, if
+            the occurrences differ (in case, hyphens, white space).
+        spans: the masked spans, sorted, without overlaps.
+        not_found: texts of entities that do not occur in the text.
     """
 
     text: str = field(repr=False)
@@ -331,7 +325,7 @@ class Masked:
 
     @property
     def places(self) -> int:
-        """How many tags are in the text."""
+        """The number of masked spans."""
         return len(self.spans)
 
 
@@ -342,15 +336,15 @@ def mask(
     *,
     locator: Locator | None = None,
 ) -> Masked:
-    """Replace entities by tags, but for those to keep; `unmask` restores the text exactly.
+    """Replace entities with tags, except those to keep; `unmask` restores the text exactly.
 
-    All writings of one value (`Strictness.READABLE`) have the same tag everywhere. `make_plan`
-    tells what is masked where entities overlap, `tags` what the tags say.
+    All spellings of a value (`Strictness.READABLE`) get the same tag. See `make_plan` for
+    overlapping entities, and `number_tags` for the tags.
 
     Args:
-        text: any text; one that holds something like a tag is restored as well.
-        entities: pairs (text, type) or spans.
-        keep: texts of entities that are not masked.
+        text: any text, even one that contains something like a tag.
+        entities: (text, type) pairs or spans.
+        keep: texts of entities to leave unmasked.
         locator: see `make_plan`.
 
     Raises:
@@ -359,79 +353,66 @@ def mask(
     plan = make_plan(text, entities, keep, locator)
     names: dict[str, str] = {}
     for claim in plan.claims:
-        piece = text[claim.start : claim.end]
-        if (key := reading(piece)) not in names:
-            names[key] = name_of(claim.label, piece)
+        value = text[claim.start : claim.end]
+        names.setdefault(reading(value), name_of(claim.label, value))
     tags = number_tags(names, text)
-    spans = tuple(
-        MaskedSpan(claim.start, claim.end, tags[reading(text[claim.start : claim.end])])
-        for claim in plan.claims
-    )
-    return Masked(_with_tags(text, spans), _mapping(text, spans), spans, plan.not_found)
 
-
-def _with_tags(text: str, spans: Iterable[MaskedSpan]) -> str:
     parts: list[str] = []
-    end = 0
-    for span in spans:
-        parts += [text[end : span.start], span.tag]
-        end = span.end
-    return "".join([*parts, text[end:]])
-
-
-def _mapping(text: str, spans: Iterable[MaskedSpan]) -> dict[str, tuple[str, ...]]:
-    written: dict[str, list[str]] = {}
-    for span in spans:
-        written.setdefault(span.tag, []).append(text[span.start : span.end])
-    return {
-        tag: tuple(texts if len(set(texts)) > 1 else texts[:1]) for tag, texts in written.items()
+    spans: list[MaskedSpan] = []
+    occurrences: dict[str, list[str]] = {}
+    position = 0
+    for start, end in plan.spans:
+        value = text[start:end]
+        tag = tags[reading(value)]
+        parts += [text[position:start], tag]
+        spans.append(MaskedSpan(start, end, tag))
+        occurrences.setdefault(tag, []).append(value)
+        position = end
+    mapping = {
+        tag: tuple(values if len(set(values)) > 1 else values[:1])
+        for tag, values in occurrences.items()
     }
+    return Masked("".join([*parts, text[position:]]), mapping, tuple(spans), plan.not_found)
 
 
 def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
-    """Put back what tags stand for, in a masked text or in an answer that uses its tags.
+    """Replace tags with their texts, in a masked text or in an answer that uses its tags.
 
-    A tag counts in any case and spacing, and in brackets or HTML escapes as well. One that
-    stands for several writings of one text is the first of them, unless it occurs as often as
-    there are writings.
+    Tags match in any case and spacing, and in brackets or HTML escapes. A tag with several
+    spellings gets each of them in order if it occurs exactly that often, otherwise the first.
     """
     uses = Counter(tag_key(match) for match in TAG.finditer(masked_text))
-    left = {
-        (key := _key(tag)): iter(texts if len(texts) == uses[key] else texts[:1] * uses[key])
-        for tag, texts in mapping.items()
-    }
+    remaining: dict[str, Iterator[str]] = {}
+    for tag, texts in mapping.items():
+        key = plain_key(tag)
+        remaining[key] = iter(texts if len(texts) == uses[key] else texts[:1] * uses[key])
 
-    def restored(match: re.Match[str]) -> str:
+    def restore(match: re.Match[str]) -> str:
         key = tag_key(match)
-        return next(left[key]) if key in left else match[0]
+        return next(remaining[key]) if key in remaining else match[0]
 
-    return TAG.sub(restored, masked_text)
+    return TAG.sub(restore, masked_text)
 
 
 def absent_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The tags of a mapping that are not in a text."""
+    """Return the tags of a mapping that a text does not contain."""
     present = {tag_key(match) for match in TAG.finditer(text)}
-    return [tag for tag in mapping if _key(tag) not in present]
+    return [tag for tag in mapping if plain_key(tag) not in present]
 
 
 def inexact_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """What is in a text like a tag of a mapping, but with another number.
+    """Return the tags in a text that match a tag of a mapping except for the number.
 
-    `<Phone Number 9>` is like `<Phone Number>`; it is not restored.
+    `unmask` does not restore such tags, for example `<Phone Number 9>` for `<Phone Number>`.
 
     Returns:
-        Each once, in the order of the text.
+        The tags as written, without duplicates, in the order of the text.
     """
-    keys = {_key(tag) for tag in mapping}
+    keys = {plain_key(tag) for tag in mapping}
     names = {_NUMBER.sub("", key) for key in keys}
-    return [
-        *dict.fromkeys(
-            match[0]
-            for match in TAG.finditer(text)
-            if (key := tag_key(match)) not in keys and _NUMBER.sub("", key) in names
-        )
-    ]
-
-
-def _key(tag: str) -> str:
-    return plain_key(tag.strip("<>"))
+    inexact: dict[str, None] = {}
+    for match in TAG.finditer(text):
+        key = tag_key(match)
+        if key not in keys and _NUMBER.sub("", key) in names:
+            inexact[match[0]] = None
+    return list(inexact)

@@ -1,7 +1,7 @@
-"""Tables with a column of texts: read row by row, and written again with the texts masked.
+"""Tables with a column of texts: reading them row by row, and writing them with masked texts.
 
-What is masked already is in `OUT.part`, one write a row, so that a run that was stopped goes on
-behind the last complete row. For JSON Lines and CSV it is the beginning of the output itself.
+Masked rows are appended to `OUT.part`, so that an interrupted run resumes after the last complete
+row. For JSON Lines and CSV this file becomes the output.
 """
 
 from __future__ import annotations
@@ -35,9 +35,13 @@ _PARQUET_TEXTS: Final = ("string", "large_string")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: where it is, its text and its query (None: no value, no such column).
+    """A row of a table.
 
-    `encode` writes the row for `OUT.part` with its masked text.
+    Attributes:
+        where: file and line or row number, for messages.
+        text: the text to mask; None for a missing value.
+        query: None without a query column.
+        encode: returns the row for `OUT.part` with the given masked text.
     """
 
     where: str
@@ -51,10 +55,10 @@ class Table:
     """A file of rows.
 
     Attributes:
-        rows: reads them from the beginning, one at a time; raises `InputFileError`.
-        finish: turns `OUT.part`, which has all rows, into the output.
-        head: what precedes the first row in `OUT.part`.
-        quoted: whether a line that ends between quotes goes on in the next one.
+        rows: iterates over the rows from the beginning; raises `InputFileError`.
+        finish: turns a complete `OUT.part` into the output.
+        head: the bytes before the first row of `OUT.part`.
+        quoted: True if line ends inside quotes do not end a row.
     """
 
     rows: Callable[[], Iterator[Row]]
@@ -67,9 +71,9 @@ def open_table(path: Path, column: str, query_column: str | None = None) -> Tabl
     """Open a .jsonl, .csv or .parquet file.
 
     Raises:
-        InputFileError: it cannot be read, or has no such column.
-        MissingExtraError: pyarrow is not installed.
-        UnknownNameError: another ending.
+        InputFileError: If the file cannot be read or lacks a column.
+        MissingExtraError: If pyarrow is needed and not installed.
+        UnknownNameError: If the file has another ending.
     """
     ending = path.suffix.lower()
     if ending not in _KINDS:
@@ -78,20 +82,20 @@ def open_table(path: Path, column: str, query_column: str | None = None) -> Tabl
 
 
 def begin(table: Table, part: Path, *, force: bool) -> int:
-    """Make `OUT.part` ready for the next row: what is complete in it stays, unless `force`.
+    """Prepare `OUT.part` for the next row: keep its complete rows, or none with `force`.
 
     Returns:
-        How many rows are masked already.
+        The number of rows kept.
 
     Raises:
-        PiiBenchError: it was begun with another table.
-        ResultsError: it cannot be written.
+        PiiBenchError: If `OUT.part` belongs to another table.
+        ResultsError: If `OUT.part` cannot be written.
     """
     rows = quotes = 0
     with writing(part), part.open("w+b" if force or not part.exists() else "r+b") as file:
         start = file.read(len(table.head))
         if not table.head.startswith(start):
-            raise PiiBenchError(f"{part}: was begun with another table; --force begins anew")
+            raise PiiBenchError(f"{part}: belongs to another table; --force starts again")
         file.write(table.head[len(start) :])
         position = end = file.seek(len(table.head))
         for line in file:
@@ -104,13 +108,13 @@ def begin(table: Table, part: Path, *, force: bool) -> int:
 
 
 def append(part: Path, row: str) -> None:
-    """Write one row more.
+    """Append an encoded row.
 
     Raises:
-        ResultsError: it cannot be written; what is torn of it `begin` cuts off.
+        ResultsError: If the row cannot be written; `begin` removes an incomplete one.
     """
     with writing(part), part.open("ab") as file:
-        # Half a surrogate pair, which UTF-8 cannot hold, turns into its JSON escape.
+        # UTF-8 cannot encode a lone surrogate; backslashreplace writes its JSON escape.
         file.write(row.encode("utf-8", "backslashreplace"))
 
 
@@ -123,7 +127,7 @@ def _json_lines(path: Path, column: str, query_column: str | None) -> Table:
     def rows() -> Iterator[Row]:
         for line, record in read_records(path):
             try:
-                # A null is a value that is missing; a key that is missing may be misspelt.
+                # A null is a missing value, but a missing key may be a misspelt column.
                 text = None if record.get(column, "") is None else get(record, column, str)
                 query = query_column and get(record, query_column, str)
             except RecordError as error:
@@ -162,14 +166,14 @@ def _csv(path: Path, column: str, query_column: str | None) -> Table:
 
 def _csv_row(cells: Sequence[str], place: int, line_end: str, masked: str | None) -> str:
     line = io.StringIO(newline="")
-    # With another end of the line a cell that holds a carriage return is not quoted.
+    # With another line terminator, the writer would not quote a carriage return.
     writer = csv.writer(line, lineterminator="\r\n")
     writer.writerow([*cells[:place], masked or "", *cells[place + 1 :]])
     return line.getvalue().removesuffix("\r\n") + line_end
 
 
 def _parquet(path: Path, column: str, query_column: str | None) -> Table:
-    """`OUT.part` has the masked texts as lines of JSON: half a Parquet file cannot be read."""
+    """Keep masked texts as JSON lines in `OUT.part`: a partial Parquet file is unreadable."""
     arrow, parquet = import_arrow()
     schema = parquet_schema(path)
     columns = [column] if query_column is None else [column, query_column]
@@ -210,7 +214,10 @@ def _json_text(masked: str | None) -> str:
 
 
 def _place(path: Path, names: Sequence[str], name: str) -> int:
-    """The only column of a name. No other is named: a file without header begins with texts."""
+    """Return the index of the column with a name.
+
+    The error does not list the columns: without a header, the first row consists of texts.
+    """
     if names.count(name) == 1:
         return names.index(name)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)

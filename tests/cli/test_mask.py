@@ -169,7 +169,7 @@ def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys
     output = capsys.readouterr()
     assert output.out == ""
     # Refused before the system is asked.
-    assert output.err.startswith("pii-bench: mapping.json: is there already, ")
+    assert output.err.startswith("pii-bench: mapping.json: already exists, ")
     assert mask(*options, "--force") == 0
     assert capsys.readouterr().out == MASKED
 
@@ -237,7 +237,7 @@ def test_an_answer_is_restored_and_other_tags_are_logged(
         (["--unmask", "--mapping", "m", "--query", "Q"], "--unmask does not use --query"),
         (["--unmask", "--mapping", "m", "--force"], "--unmask does not use --force"),
         (["--unmask", "--mapping", "gone.json"], "gone.json: No such file or directory"),
-        (["--unmask", "--mapping", "letter.txt"], "letter.txt: is no mapping: not valid JSON"),
+        (["--unmask", "--mapping", "letter.txt"], "letter.txt: not a mapping file: not valid JSON"),
     ],
 )
 def test_wrong_arguments_and_input(

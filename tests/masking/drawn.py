@@ -1,4 +1,4 @@
-"""Texts and entities that hypothesis draws: short, so that entities often meet and overlap."""
+"""Hypothesis strategies: short texts, whose entities often meet and overlap."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS: Final = st.one_of(
 
 @st.composite
 def texts_and_entities(draw: st.DrawFn) -> tuple[str, list[Entity], list[str]]:
-    """A text, entities of it and of nothing, and texts to keep."""
+    """A text, entities that it may contain, and texts to keep."""
     text = draw(TEXTS)
     offsets = st.integers(0, len(text))
     bounds = st.tuples(offsets, offsets).map(sorted)
@@ -49,7 +49,7 @@ WORDS: Final = st.lists(st.sampled_from(["Ann", "Lee", "Bo", "32", "lives"]), mi
 
 @st.composite
 def words_and_entities(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]], list[str]]:
-    """Words with single spaces between; entities and kept texts are runs of them."""
+    """Words separated by spaces; entities and kept texts are runs of them."""
     words = draw(WORDS.filter(lambda drawn: len(drawn) < 12))
 
     def run(ends: tuple[int, int]) -> str:

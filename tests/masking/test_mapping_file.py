@@ -37,7 +37,7 @@ def test_a_mapping_is_written_and_read(tmp_path: Path) -> None:
 
 @settings(max_examples=20)
 @given(st.dictionaries(st.sampled_from(["<Age>", "<Age 1>"]), st.tuples(st.text(), st.text())))
-def test_every_mapping_comes_back(
+def test_every_mapping_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, mapping: dict[str, tuple[str, ...]]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"
@@ -63,24 +63,24 @@ def test_only_the_owner_may_read_it(tmp_path: Path, umask: int) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force_and_only_a_mapping(tmp_path: Path) -> None:
+def test_force_replaces_only_mapping_files(tmp_path: Path) -> None:
     path, letter = tmp_path / "mapping.json", tmp_path / "letter.txt"
     write_mapping(path, {}, force=False)
     letter.write_text("Dear Ann")
     (tmp_path / "link").symlink_to(path)
 
-    with pytest.raises(PiiBenchError, match=r"is there already, .*; --force replaces it$"):
+    with pytest.raises(PiiBenchError, match=r"already exists, .*; --force replaces it$"):
         write_mapping(path, MAPPING, force=False)
     assert read_mapping(path) == {}
     write_mapping(path, MAPPING, force=True)
     assert read_mapping(path) == MAPPING
     for other in (letter, tmp_path, tmp_path / "link"):
-        with pytest.raises(PiiBenchError, match=r": is no mapping; --force replaces nothing else$"):
+        with pytest.raises(PiiBenchError, match=r": not a mapping file; --force repl"):
             write_mapping(other, MAPPING, force=True)
     assert letter.read_text() == "Dear Ann"
 
 
-def test_a_path_is_checked_without_touching_it(tmp_path: Path) -> None:
+def test_check_target_creates_no_file(tmp_path: Path) -> None:
     check_target(tmp_path / "new.json", force=False)
     check_target(tmp_path / "new.json", force=True)
 
@@ -89,7 +89,7 @@ def test_a_path_is_checked_without_touching_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_two_that_write_at_once_one_is_refused(
+def test_of_two_concurrent_writers_one_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "mapping.json"
@@ -102,7 +102,7 @@ def test_of_two_that_write_at_once_one_is_refused(
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_a_full_disk_leaves_what_was_there(
+def test_a_full_disk_keeps_the_earlier_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, force: bool
 ) -> None:
     path = tmp_path / "mapping.json"
@@ -124,19 +124,17 @@ def test_a_full_disk_leaves_what_was_there(
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"Ann Lee", "is no mapping: not valid JSON"),
-        (b"\xff\xfe", "is no mapping: not valid JSON"),
-        (b"[" * 100_000, "is no mapping: not valid JSON"),
-        (b'["Ann Lee"]', "is no mapping: must be a JSON object"),
+        (b"Ann Lee", "not a mapping file: not valid JSON"),
+        (b"\xff\xfe", "not a mapping file: not valid JSON"),
+        (b"[" * 100_000, "not a mapping file: not valid JSON"),
+        (b'["Ann Lee"]', "not a mapping file: must be a JSON object"),
         (b"{}", "mapping: 'tags' is missing"),
         (b'{"tags": {}}', "mapping: 'format' is missing"),
         (b'{"tags": {}, "format": "x"}', "mapping: 'format' must be 'pii-bench-mask-1'"),
         (b'{"tags": "Ann", "format": "x"}', "mapping: 'tags' must be an object, not a string"),
     ],
 )
-def test_what_is_no_mapping_is_refused_and_not_quoted(
-    tmp_path: Path, content: bytes, what: str
-) -> None:
+def test_another_file_is_refused_and_not_quoted(tmp_path: Path, content: bytes, what: str) -> None:
     path = tmp_path / "mapping.json"
     path.write_bytes(content)
 
@@ -158,16 +156,16 @@ def test_what_is_no_mapping_is_refused_and_not_quoted(
         ("<Age>", [1]),
     ],
 )
-def test_a_broken_entry_is_told_by_its_number(tmp_path: Path, tag: str, texts: object) -> None:
+def test_errors_number_the_broken_entry(tmp_path: Path, tag: str, texts: object) -> None:
     path = tmp_path / "mapping.json"
     tags = {"<Person>": ["Bo"], tag: texts}
     path.write_text(json.dumps({"format": "pii-bench-mask-1", "tags": tags}))
 
-    message = f"{path}: tag 2 must be <NAME> with a list of its texts"
+    message = f"{path}: tag 2 must be <NAME> with a list of texts"
     with pytest.raises(InputFileError, match=f"^{re.escape(message)}$"):
         read_mapping(path)
 
 
-def test_a_mapping_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_mapping_file(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"gone\.json: No such file or directory$"):
         read_mapping(tmp_path / "gone.json")

@@ -1,4 +1,4 @@
-"""Masking a text, the tags, and the way back."""
+"""Masking, tags and restoring."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_name_of_a_tag(pii_type: str, text: str, name: str) -> None:
     assert name_of(pii_type, text) == name
 
 
-def test_names_are_categories_of_their_type_but_for_those_that_no_format_tells_apart() -> None:
+def test_all_names_but_two_are_categories_of_their_type() -> None:
     named = {(name, pii_type) for pii_type, formats in TAG_NAMES.items() for name, _ in formats}
 
     assert {name for name, each in named if TYPE_OF_CATEGORY.get(name) != each} == {
@@ -102,14 +102,14 @@ def test_names_are_categories_of_their_type_but_for_those_that_no_format_tells_a
     assert set(PLAIN_NAMES) == set(PiiType)
 
 
-def test_no_name_holds_what_would_break_a_tag() -> None:
+def test_names_are_letters_and_spaces() -> None:
     names = {name for formats in TAG_NAMES.values() for name, _ in formats}
 
     for name in {*names, *PLAIN_NAMES.values(), ANY_TYPE}:
         assert name.replace(" ", "").isalpha()
 
 
-def test_only_a_name_of_several_texts_is_numbered() -> None:
+def test_only_shared_names_are_numbered() -> None:
     assert number_tags({"Ann Lee": "Full Name", "32": "Age", "Bo Ek": "Full Name"}, "") == {
         "Ann Lee": "<Full Name 1>",
         "32": "<Age>",
@@ -128,11 +128,11 @@ def test_only_a_name_of_several_texts_is_numbered() -> None:
         ("say Age", "<Age>"),
     ],
 )
-def test_a_tag_that_the_text_holds_is_not_given_away(text: str, tag: str) -> None:
+def test_a_tag_that_the_text_contains_is_not_used(text: str, tag: str) -> None:
     assert number_tags({"32": "Age"}, text) == {"32": tag}
 
 
-def test_numbers_that_the_text_holds_are_left_out() -> None:
+def test_numbers_that_the_text_contains_are_skipped() -> None:
     assert number_tags({"32": "Age", "41": "Age"}, "ask <Age 2>") == {
         "32": "<Age 1>",
         "41": "<Age 3>",
@@ -140,12 +140,12 @@ def test_numbers_that_the_text_holds_are_left_out() -> None:
 
 
 def masked(text: str, entities: Iterable[Entity], keep: Iterable[str] = ()) -> list[str]:
-    """What is replaced, as `TYPE: piece`."""
+    """Return the masked pieces as `TYPE: piece`."""
     plan = make_plan(text, entities, keep)
     return [f"{each.label}: {text[each.start : each.end]}" for each in plan.claims]
 
 
-def test_every_place_of_an_entity_is_masked_but_for_those_to_keep() -> None:
+def test_every_occurrence_is_masked_except_of_kept_texts() -> None:
     entities = [("Ann Lee", "PER"), ("32", "DEM"), ("Oslo", "LOC")]
 
     assert masked("Ann Lee, 32, Oslo. Ann Lee!", entities, ["32"]) == [
@@ -159,7 +159,7 @@ def test_kept_texts_are_compared_as_the_scorer_does() -> None:
     assert masked("Zoe\u0308\nLee", [("Zo\u00eb Lee", "PER")], ["Zoe\u0308  Lee"]) == []
 
 
-def test_of_overlapping_entities_the_longest_is_whole_and_the_rest_masked_beside_it() -> None:
+def test_the_longest_of_overlapping_entities_is_one_span() -> None:
     entities = [("Ann Lee", "PER"), ("Lee Shipping Ltd", "ORG"), ("Shipping", "ORG")]
 
     assert masked("Ann Lee Shipping Ltd", entities) == [
@@ -168,7 +168,7 @@ def test_of_overlapping_entities_the_longest_is_whole_and_the_rest_masked_beside
     ]
 
 
-def test_of_two_types_for_one_place_the_first_of_the_taxonomy_counts() -> None:
+def test_of_two_types_the_first_in_the_taxonomy_wins() -> None:
     for types in (("LOC", "ORG"), ("ORG", "LOC"), ("ZZZ", "LOC")):
         assert masked("Victoria", [("Victoria", each) for each in types]) == ["LOC: Victoria"]
 
@@ -179,7 +179,7 @@ def test_adjacent_entities_stay_apart() -> None:
     assert masked("Ann32", spans) == ["PER: Ann", "DEM: 32"]
 
 
-def test_a_kept_text_holds_its_place_inside_and_around_masked_ones() -> None:
+def test_a_kept_text_stays_inside_and_around_entities() -> None:
     text = "an MSc from Dalrymple University, Halifax"
     entities = [("Dalrymple University", "ORG"), ("MSc", "DEM")]
 
@@ -194,13 +194,13 @@ def test_a_kept_text_holds_its_place_inside_and_around_masked_ones() -> None:
     ]
 
 
-def test_a_kept_text_opens_no_longer_entity_if_it_stands_anywhere_else() -> None:
+def test_a_kept_text_inside_a_longer_entity_is_masked_if_it_occurs_elsewhere() -> None:
     entities = [("666-32-0847", "CODE"), ("32", "DEM")]
 
     assert masked("Aged 32, number 666-32-0847", entities, ["32"]) == ["CODE: 666-32-0847"]
 
 
-def test_a_name_in_the_text_is_no_part_of_a_word_but_a_span_may_be() -> None:
+def test_pairs_match_whole_words_but_spans_may_lie_inside_words() -> None:
     text = "Annual report by Ann"
 
     assert masked(text, [("Ann", "PER")]) == ["PER: Ann"]
@@ -208,14 +208,14 @@ def test_a_name_in_the_text_is_no_part_of_a_word_but_a_span_may_be() -> None:
     assert make_plan(text, [DetectedSpan(0, 3, PiiType.PER)], []).claims[0].start == 0
 
 
-def test_white_space_at_the_ends_of_a_span_stays() -> None:
+def test_white_space_at_the_ends_of_a_span_is_not_masked() -> None:
     text = " Ann \n"
 
     assert masked(text, [DetectedSpan(0, 6, PiiType.PER)]) == ["PER: Ann"]
     assert masked(text, [DetectedSpan(4, 6, PiiType.PER), DetectedSpan(2, 2, PiiType.PER)]) == []
 
 
-def test_a_span_takes_the_marks_behind_it_along() -> None:
+def test_a_span_includes_the_combining_marks_after_it() -> None:
     assert masked("Zoe\u0308 Lee", [DetectedSpan(0, 3, PiiType.PER)]) == ["PER: Zoe\u0308"]
 
 
@@ -229,7 +229,7 @@ def test_offsets_are_code_points() -> None:
     ]
 
 
-def test_what_is_not_found_is_told() -> None:
+def test_entities_that_are_not_found_are_listed() -> None:
     entities = [("Bo", "PER"), ("Al", "PER"), ("Ann", "PER"), (" ", "PER"), ("Bo", "ORG")]
 
     plan = make_plan("Ann", entities, ["Cy"])
@@ -249,7 +249,7 @@ def test_what_is_not_found_is_told() -> None:
         ([], "Me", "keep came as one str; allowed: an iterable of str"),
     ],
 )
-def test_what_is_no_entity_is_refused(
+def test_invalid_entities_are_refused(
     entities: Sequence[Any], keep: Sequence[str], message: str
 ) -> None:
     with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}"):
@@ -257,13 +257,13 @@ def test_what_is_no_entity_is_refused(
 
 
 def places(text: str, wanted: str) -> list[range]:
-    """Where a run of words stands, told without the module under test."""
+    """Find a run of words without the module under test."""
     pattern = rf"(?=(?<!\S){re.escape(wanted)}(?!\S))"
     return [range(m.start(), m.start() + len(wanted)) for m in re.finditer(pattern, text)]
 
 
 @given(words_and_entities())
-def test_all_of_an_entity_is_masked_but_where_it_meets_a_kept_one(
+def test_entities_are_masked_except_where_they_meet_kept_texts(
     drawn: tuple[str, list[tuple[str, str]], list[str]],
 ) -> None:
     text, entities, keep = drawn
@@ -294,7 +294,7 @@ def test_only_entities_are_masked(drawn: tuple[str, list[tuple[str, str]], list[
 
 
 @given(words_and_entities())
-def test_a_kept_text_stays_wherever_it_is_no_part_of_a_longer_entity_and_somewhere_anyhow(
+def test_a_kept_text_stays_outside_longer_entities_and_at_least_once(
     drawn: tuple[str, list[tuple[str, str]], list[str]],
 ) -> None:
     text, entities, keep = drawn
@@ -315,7 +315,7 @@ def test_a_kept_text_stays_wherever_it_is_no_part_of_a_longer_entity_and_somewhe
 
 
 @given(texts_and_entities())
-def test_pieces_are_in_order_apart_and_not_blank_at_their_ends(
+def test_claims_are_sorted_disjoint_and_stripped(
     drawn: tuple[str, list[Entity], list[str]],
 ) -> None:
     text, entities, keep = drawn
@@ -349,7 +349,7 @@ def test_a_text_is_masked_and_restored() -> None:
     assert unmask(masked.text, masked.mapping) == text
 
 
-def test_writings_of_one_text_share_a_tag_and_each_comes_back_as_it_was() -> None:
+def test_spellings_of_a_text_share_a_tag_and_are_restored() -> None:
     text = "Zoë Lee, Zoe\u0308\nLee, Zoë Lee"
 
     masked = mask(text, [("Zoë Lee", "PER")])
@@ -360,7 +360,7 @@ def test_writings_of_one_text_share_a_tag_and_each_comes_back_as_it_was() -> Non
     assert unmask("Dear <Full Name>", masked.mapping) == "Dear Zoë Lee"
 
 
-def test_a_value_is_masked_in_every_writing_and_each_comes_back() -> None:
+def test_a_value_is_masked_in_every_spelling_and_restored() -> None:
     text = "O'Neil called. Later O’Neil and O'NEIL wrote, Anne‑Marie O\u00adNeil not."
 
     masked = mask(text, [("O'Neil", "PER"), ("Anne-Marie", "PER")])
@@ -375,7 +375,7 @@ def test_a_value_is_masked_in_every_writing_and_each_comes_back() -> None:
     assert unmask(masked.text, masked.mapping) == text
 
 
-def test_one_letter_is_masked_as_a_word_alone() -> None:
+def test_a_single_letter_is_masked_only_as_a_word() -> None:
     assert mask("I'm a man (m), 5 m.", [("m", "DEM")]).text == (
         "I'm a man (<Personal Detail>), 5 <Personal Detail>."
     )
@@ -384,7 +384,7 @@ def test_one_letter_is_masked_as_a_word_alone() -> None:
     )
 
 
-def test_what_was_masked_is_carried_along() -> None:
+def test_spans_of_a_masked_text() -> None:
     masked = mask("Ann (32) and ANN", [("Ann", "PER"), ("32", "DEM")])
 
     assert masked.spans == (
@@ -400,7 +400,7 @@ def test_a_text_of_two_types_has_one_tag() -> None:
     assert masked.text == "<Person> met <Person>"
 
 
-def test_a_text_that_holds_tags_already_is_restored() -> None:
+def test_a_text_that_contains_tags_is_restored() -> None:
     text = "<Person> is what we write for Ann, <Person 1> for Bo"
 
     masked = mask(text, [("Ann", "PER"), ("Bo", "PER")])
@@ -409,16 +409,16 @@ def test_a_text_that_holds_tags_already_is_restored() -> None:
     assert unmask(masked.text, masked.mapping) == text
 
 
-def test_what_a_tag_stands_for_is_not_searched_for_tags() -> None:
+def test_restored_texts_are_not_searched_for_tags() -> None:
     assert unmask("<Age>", {"<Age>": ("<Person>",), "<Person>": ("Ann",)}) == "<Person>"
 
 
-def test_a_text_without_entities_stays() -> None:
+def test_a_text_without_entities_is_unchanged() -> None:
     assert mask("Ann", []) == Masked("Ann", {}, ())
     assert unmask("<Age>", {}) == "<Age>"
 
 
-def test_ten_tags_are_no_tag_with_a_nought() -> None:
+def test_tag_ten_is_not_tag_one() -> None:
     names = [f"Ann {letter}" for letter in "ABCDEFGHIJ"]
 
     masked = mask(", ".join(names), [(name, "PER") for name in names])
@@ -427,7 +427,7 @@ def test_ten_tags_are_no_tag_with_a_nought() -> None:
     assert unmask("<Full Name 10>", masked.mapping) == "Ann J"
 
 
-def test_neither_texts_nor_mapping_show_in_a_log() -> None:
+def test_the_repr_shows_no_text() -> None:
     assert repr(mask("Ann, 32", [("Ann", "PER"), ("Bo", "PER")])) == "Masked()"
 
 
@@ -450,17 +450,17 @@ def test_tags_are_restored_in_any_case_spacing_and_brackets(answer: str, restore
 
 
 @pytest.mark.parametrize("tag", ["<full name>", "[Full Name]", "&lt;Full Name&gt;", "[FULL_NAME]"])
-def test_a_tag_without_a_number_is_restored_in_any_writing(tag: str) -> None:
+def test_a_tag_without_a_number_is_restored_in_any_spelling(tag: str) -> None:
     assert unmask(f"Dear {tag},", {"<Full Name>": ("Ann Lee",)}) == "Dear Ann Lee,"
 
 
-def test_tags_of_other_tools_are_restored_in_any_writing() -> None:
+def test_tags_of_other_tools_are_restored_in_any_spelling() -> None:
     answer = "<PER_1> &lt;PER_1&gt; [per_1] <Per 1>"
 
     assert unmask(answer, {"<PER_1>": ("Ann Lee",)}) == "Ann Lee " * 3 + "Ann Lee"
 
 
-def test_what_could_be_taken_for_a_tag_is_none() -> None:
+def test_variants_of_tags_in_the_text_are_not_used() -> None:
     text = "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for Ann and Bo."
 
     masked = mask(text, [("Ann", "PER"), ("Bo", "PER")])
@@ -471,7 +471,7 @@ def test_what_could_be_taken_for_a_tag_is_none() -> None:
     assert unmask(masked.text, masked.mapping) == text
 
 
-def test_tags_that_an_answer_lacks_are_told() -> None:
+def test_absent_tags() -> None:
     assert absent_tags("Dear <Full Name 2>, [x]", MAPPING) == ["<Full Name 1>", "<Age>"]
 
 
@@ -483,7 +483,7 @@ def test_tags_that_an_answer_lacks_are_told() -> None:
         ("<Age> <Full Name 1> <Phone Number> <b> < > <>", []),
     ],
 )
-def test_tags_with_another_number_are_told(answer: str, inexact: list[str]) -> None:
+def test_inexact_tags(answer: str, inexact: list[str]) -> None:
     assert inexact_tags(answer, MAPPING) == inexact
 
 
@@ -510,7 +510,7 @@ def test_the_masked_text_is_the_text_with_tags_for_the_spans(
 
 
 @given(texts_and_entities())
-def test_tags_say_nothing_else_than_they_stand_for(
+def test_every_tag_occurs_only_where_it_replaces_a_text(
     drawn: tuple[str, list[Entity], list[str]],
 ) -> None:
     text, entities, keep = drawn
@@ -522,7 +522,7 @@ def test_tags_say_nothing_else_than_they_stand_for(
 
 
 @given(texts_and_entities(), st.integers())
-def test_the_order_of_entities_changes_nothing(
+def test_the_order_of_entities_does_not_matter(
     drawn: tuple[str, list[Entity], list[str]], seed: int
 ) -> None:
     text, entities, keep = drawn
@@ -533,7 +533,7 @@ def test_the_order_of_entities_changes_nothing(
 
 
 @given(texts_and_entities())
-def test_what_is_masked_can_be_masked_again(drawn: tuple[str, list[Entity], list[str]]) -> None:
+def test_masking_twice_can_be_undone(drawn: tuple[str, list[Entity], list[str]]) -> None:
     text, entities, keep = drawn
     once = mask(text, entities, keep)
     pairs = [entity for entity in entities if isinstance(entity, tuple)]
@@ -542,7 +542,7 @@ def test_what_is_masked_can_be_masked_again(drawn: tuple[str, list[Entity], list
     assert unmask(unmask(twice.text, twice.mapping), once.mapping) == text
 
 
-def test_places_that_are_made_before_serve_many_plans_of_a_text() -> None:
+def test_a_locator_can_be_shared() -> None:
     text = "Ann Lee, 32, lives in York."
     locator = Locator(text)
     for entities in ([("Ann Lee", "PER")], [("32", "DEM"), ("York", "LOC")]):

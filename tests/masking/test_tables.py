@@ -1,4 +1,4 @@
-"""Tables of all kinds, with capitals in the place of tags."""
+"""Tables of every format, with upper case instead of tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MASKED: Final = 'id,text,ask\n1,"ANN, ""BO""\nCY",old?\n2,,x\n3,DEE,who?\n'
 
 
 def mask(table: Table, out: Path, *, rows: int | None = None, force: bool = False) -> int:
-    """Mask the next rows, all of them where no number is given; how many there were before."""
+    """Mask the next rows (default: all) in upper case; return how many were masked before."""
     part = out.with_name(f"{out.name}.part")
     done = begin(table, part, force=force)
     for row in list(table.rows())[done:][:rows]:
@@ -46,7 +46,7 @@ def masked_csv(folder: Path, text: str) -> str:
     return (folder / "out.csv").read_bytes().decode()
 
 
-def test_json_lines_keep_everything_but_the_texts(tmp_path: Path) -> None:
+def test_json_lines_change_only_in_the_texts(tmp_path: Path) -> None:
     path = write(
         tmp_path / "in.JSONL",
         '{"text": "zoë\\n", "ask": "é?", "n": [1, {"text": "x"}]}\n\n{"ask": "b?", "text": null}',
@@ -64,7 +64,7 @@ def test_json_lines_keep_everything_but_the_texts(tmp_path: Path) -> None:
     )
 
 
-def test_csv_keeps_everything_but_the_texts(tmp_path: Path) -> None:
+def test_csv_changes_only_in_the_texts(tmp_path: Path) -> None:
     table = open_table(write(tmp_path / "in.csv", CSV), "text", "ask")
 
     rows = list(table.rows())
@@ -90,7 +90,7 @@ def test_csv_keeps_everything_but_the_texts(tmp_path: Path) -> None:
         (f"text\n{'a' * 200_000}\n", f"text\n{'A' * 200_000}\n"),
     ],
 )
-def test_csv_in_the_writings_of_others(tmp_path: Path, text: str, masked: str) -> None:
+def test_csv_dialects_are_kept(tmp_path: Path, text: str, masked: str) -> None:
     assert masked_csv(tmp_path, text) == masked
 
 
@@ -102,7 +102,7 @@ CELLS: Final = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_fr
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(texts=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4), data=st.data())
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
-def test_what_is_cut_anywhere_becomes_the_same_table(
+def test_a_run_cut_anywhere_resumes_to_the_same_table(
     tmp_path: Path, ending: str, texts: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     path, out = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
@@ -122,7 +122,7 @@ def test_what_is_cut_anywhere_becomes_the_same_table(
     assert done == len(texts) if cut == len(whole) else done < len(texts)
 
 
-def test_a_disk_that_is_full_in_the_middle_of_a_row_loses_that_row(tmp_path: Path) -> None:
+def test_a_full_disk_loses_only_the_incomplete_row(tmp_path: Path) -> None:
     table = open_table(write(tmp_path / "in.csv", CSV), "text")
     out, part = tmp_path / "out.csv", tmp_path / "out.csv.part"
 
@@ -135,11 +135,11 @@ def test_a_disk_that_is_full_in_the_middle_of_a_row_loses_that_row(tmp_path: Pat
     assert out.read_bytes() == MASKED.encode()
 
 
-def test_what_was_begun_is_given_up_by_force_alone(tmp_path: Path) -> None:
+def test_only_force_discards_the_part_of_another_table(tmp_path: Path) -> None:
     table = open_table(write(tmp_path / "in.csv", CSV), "text")
     part = write(tmp_path / "out.csv.part", "id,other\n1,ANN\n")
 
-    with pytest.raises(PiiBenchError, match=r"out\.csv\.part: was begun with another table; --for"):
+    with pytest.raises(PiiBenchError, match=r"out\.csv\.part: belongs to another table; --for"):
         begin(table, part, force=False)
 
     assert part.read_text() == "id,other\n1,ANN\n"
@@ -165,7 +165,7 @@ def test_what_was_begun_is_given_up_by_force_alone(tmp_path: Path) -> None:
         ("gone.jsonl", None, ": No such file or directory"),
     ],
 )
-def test_what_cannot_be_read_is_named_and_not_quoted(
+def test_errors_name_the_place_and_quote_nothing(
     tmp_path: Path, name: str, content: bytes | None, what: str
 ) -> None:
     if content is not None:
@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_named_and_not_quoted(
     assert "ann" not in str(caught.value).removeprefix(str(tmp_path))
 
 
-def test_an_ending_decides_what_a_table_is(tmp_path: Path) -> None:
+def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"'\.json'; did you mean '\.jsonl'\? \(allowed: "):
         open_table(tmp_path / "in.json", "text")
 
@@ -197,7 +197,7 @@ def pq() -> Any:
 
 
 @pytest.mark.parametrize("kind", ["string", "large_string"])
-def test_parquet_keeps_its_schema_and_all_but_the_texts(
+def test_parquet_changes_only_in_the_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pq: Any, kind: str
 ) -> None:
     arrow = importlib.import_module("pyarrow")
@@ -225,7 +225,7 @@ def test_parquet_keeps_its_schema_and_all_but_the_texts(
     assert after.drop_columns("text") == before.drop_columns("text")
 
 
-def test_parquet_that_is_none(tmp_path: Path, pq: Any) -> None:
+def test_a_broken_parquet_file_is_refused(tmp_path: Path, pq: Any) -> None:
     path = write(tmp_path / "in.parquet", "ann")
     with pytest.raises(InputFileError, match=r"in\.parquet: not a Parquet file$"):
         open_table(path, "text")
