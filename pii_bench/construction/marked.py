@@ -1,6 +1,6 @@
-"""Written texts with their entities marked inline, so that a writer counts no offsets.
+"""Reading and writing texts with inline marks for entities, so that writers count no offsets.
 
-A file holds one sample after another:
+A file contains one sample after another:
 
     === single-0001
     register: letter
@@ -9,12 +9,13 @@ A file holds one sample after another:
     --- query: A3 | implied | travel | near
     Will he still catch it?
 
-`{A1|...}` marks an entity by the tag of its commission, `{A2+B3|...}` one that two people share,
-`{-|...}` something of an entity's look that is about no person of the text. The header may have
-further lines `key: value`; recorded samples have there what the commission asked for. A query
-names the tags that it needs (`-` for none), its way of reference, its domain and who asks.
+`{A1|...}` marks an entity with a tag of the commission, `{A2+B3|...}` an entity that two people
+share, and `{-|...}` a text that looks like an entity but concerns no person of the text. The header
+may have further lines `key: value`; those of recorded samples give the commission. The heading of
+a query lists the tags that the query needs (`-` for none), the kind of reference, the domain, and
+who asks.
 
-Twins have no text of their own: a header line `of: single-0001`, and queries that are headed
+Twins have no text of their own, but a header line `of: single-0001`, and queries with the headings
 `--- second:`, `--- paraphrase:` and `--- turned:`.
 """
 
@@ -43,18 +44,18 @@ _TAG: Final = re.compile(r"[A-Z]\d{1,2}")
 _FIELDS: Final = 4
 
 OPENING: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*)\|")
-"""The beginning of an entity's mark, up to its text."""
+"""The start of an entity's mark, before its text."""
 
 KINDS: Final = ("query", *TWINS, *(kind + AGAIN for kind in TWINS))
-"""What a query is to its text: its own, or one of the kinds of twins."""
+"""The kinds of queries: a text's own, and those of twins."""
 
 
 class MarkedError(PiiBenchError):
-    """A file of written texts that cannot be read.
+    """An invalid file of marked texts.
 
     Args:
-        path: of the file.
-        line: where, from 1.
+        path: the file.
+        line: line number, from 1.
         reason: what is wrong and what is expected.
     """
 
@@ -64,12 +65,12 @@ class MarkedError(PiiBenchError):
 
 @dataclass(frozen=True, slots=True)
 class MarkedQuery:
-    """A query as written.
+    """A query of a marked text.
 
     Attributes:
         needs: tags of the related entities.
-        kind: "query", or what kind of twin it is.
-        asker: the subject that asks, or who else does ("desk", "near", "other").
+        kind: one of `KINDS`.
+        asker: the id of the subject who asks, or "desk", "near" or "other".
     """
 
     text: str
@@ -82,11 +83,11 @@ class MarkedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A sample as written.
+    """A sample with marks in its text.
 
     Attributes:
-        header: the lines before the text, key to value.
-        text: with its marks.
+        header: key to value.
+        text: the text with marks; empty for twins.
     """
 
     id: str
@@ -96,21 +97,23 @@ class Marked:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Tag to category, of `A1 Full Name, A2 Age` in the header; "-" is for none."""
+        """Tag to category, parsed from the header (`facts: A1 Full Name, A2 Age`, or `-`)."""
         line = self.header.get("facts", "")
-        parts = (part.strip().partition(" ") for part in line.split(", ") if line != "-")
+        if line == "-":
+            return {}
+        parts = (part.strip().partition(" ") for part in line.split(", "))
         return {tag: category for tag, _, category in parts}
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A text without its marks.
+    """A text without marks, and what the marks said.
 
     Attributes:
-        spans: tag to the places of its entity, in order.
-        values: tag to the texts under its marks; more than one is a fault of the writer.
-        public: texts that were marked as about no person.
-        stray: what looks like a broken mark.
+        spans: tag to the sorted spans of its entity.
+        values: tag to its marked texts without duplicates; valid texts have one for each tag.
+        public: texts in `{-|...}`.
+        stray: pieces of text that look like broken marks.
     """
 
     text: str
@@ -121,10 +124,10 @@ class Resolved:
 
 
 def read_marked(path: Path) -> tuple[Marked, ...]:
-    """Read a file of written samples.
+    """Read a file of marked samples.
 
     Raises:
-        MarkedError: the file cannot be read, or a line is not of the format.
+        MarkedError: If the file cannot be read, or a line is invalid.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -134,14 +137,14 @@ def read_marked(path: Path) -> tuple[Marked, ...]:
 
 
 def parse_marked(text: str, path: Path) -> tuple[Marked, ...]:
-    """Read written samples.
+    """Parse marked samples.
 
     Args:
-        text: of a file.
-        path: names it in errors.
+        text: the content of a file.
+        path: the file, for error messages.
 
     Raises:
-        MarkedError: a line is not of the format.
+        MarkedError: If a line is invalid.
     """
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("=== ")]
@@ -154,16 +157,16 @@ def parse_marked(text: str, path: Path) -> tuple[Marked, ...]:
 
 
 def write_marked(samples: Iterable[Marked]) -> str:
-    """The text of a file of samples; reading it gives them back."""
-    return "\n".join(_lines(sample) for sample in samples)
+    """Return the content of a file of samples, which `parse_marked` parses."""
+    return "\n".join(map(_format_sample, samples))
 
 
 def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
-    """Take the marks out of a text, and say where their entities are.
+    """Remove the marks from a text, and locate the entities.
 
     Args:
-        marked: the text with its marks.
-        names: tags of people's names; every occurrence of a name belongs to it, marked or not.
+        marked: the text with marks.
+        names: tags of people's names, whose spans include unmarked occurrences.
     """
     spans: dict[str, list[Span]] = {}
     values: dict[str, dict[str, None]] = {}
@@ -187,7 +190,7 @@ def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
     for tag in names & values.keys():
         taken = Cover(span for own in spans.values() for span in own)
         for name in values[tag]:
-            spans[tag] += [s for s in occurrences(name, text) if not taken.holds(s)]
+            spans[tag] += [span for span in occurrences(name, text) if not taken.holds(span)]
     return Resolved(
         text=text,
         spans={tag: tuple(sorted(set(own))) for tag, own in spans.items()},
@@ -198,13 +201,13 @@ def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
 
 
 def to_samples(marked: Marked) -> Iterator[Sample]:
-    """The samples of a recorded text, one for each query; ids end in -2 and so on after the first.
+    """Yield a sample for each query of a recorded text.
 
-    The header names the categories (`facts: A1 Full Name, A2 Age`).
+    The first sample has the id of the text, the next ones end in -2, -3 and so on.
     """
     categories = marked.facts
-    found = resolve(marked.text, names_in(categories))
-    subjects = annotate(found, categories)
+    resolved = resolve(marked.text, names_in(categories))
+    subjects = _annotate(resolved, categories)
     meta: dict[str, object] = {
         key: marked.header[key]
         for key in ("kind", "register", "relation", "voice", "theme", "form", "template")
@@ -216,22 +219,22 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
     for number, query in enumerate(marked.queries, start=1):
         yield Sample(
             id=marked.id if number == 1 else f"{marked.id}-{number}",
-            description=found.text,
+            description=resolved.text,
             query=query.text,
             subjects=subjects,
-            related=tuple(Related(tag[0], found.values[tag][0]) for tag in query.needs),
+            related=tuple(Related(tag[0], resolved.values[tag][0]) for tag in query.needs),
             meta={
                 **meta,
                 "domain": query.domain,
                 "reference": query.reference,
                 "asker": query.asker,
-                **({"public": list(found.public)} if found.public else {}),
+                **({"public": list(resolved.public)} if resolved.public else {}),
             },
         )
 
 
 def to_twins(marked: Marked, source: Marked) -> Iterator[Sample]:
-    """The twins of a recorded text: its description under other queries."""
+    """Yield the twins of a recorded text: its first sample with other queries."""
     first = next(to_samples(source))
     values = resolve(source.text).values
     for query in marked.queries:
@@ -251,36 +254,28 @@ def to_twins(marked: Marked, source: Marked) -> Iterator[Sample]:
         )
 
 
-def annotate(found: Resolved, categories: Mapping[str, str]) -> tuple[Subject, ...]:
-    """Gold subjects of a text, entities in the order of the text.
+def _annotate(resolved: Resolved, categories: Mapping[str, str]) -> tuple[Subject, ...]:
+    """Return the gold subjects of a text, with entities in text order.
 
     Args:
-        found: a text whose tags are all in `categories`.
-        categories: tag to category.
+        resolved: the text; all its tags must be in `categories`.
+        categories: tag to category or type.
     """
-    owners = sorted({tag[0] for tag in found.spans})
-    return tuple(
-        Subject(
-            owner,
-            tuple(
-                Entity(
-                    text=found.values[tag][0],
-                    type=type_named(categories[tag]),
-                    category=categories[tag] if categories[tag] in TYPE_OF_CATEGORY else None,
-                    spans=found.spans[tag],
-                )
-                for tag in sorted(
-                    (tag for tag in found.spans if tag[0] == owner),
-                    key=lambda tag: found.spans[tag][0],
-                )
-            ),
+    entities: dict[str, list[Entity]] = {}
+    for tag, spans in sorted(resolved.spans.items(), key=lambda item: item[1][0]):
+        category = categories[tag]
+        entity = Entity(
+            text=resolved.values[tag][0],
+            type=type_named(category),
+            category=category if category in TYPE_OF_CATEGORY else None,
+            spans=spans,
         )
-        for owner in owners
-    )
+        entities.setdefault(tag[0], []).append(entity)
+    return tuple(Subject(subject, tuple(own)) for subject, own in sorted(entities.items()))
 
 
 def names_in(facts: Mapping[str, str]) -> frozenset[str]:
-    """The tags of people's names, for `resolve`."""
+    """Return the tags of people's names, for `resolve`."""
     return frozenset(tag for tag, name in facts.items() if type_named(name) is PiiType.PER)
 
 
@@ -293,10 +288,11 @@ def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     header: dict[str, str] = {}
     for number, line in enumerate(lines[1 : sections[0]], start=start + 2):
         key, colon, value = line.partition(":")
-        if line.strip() and not colon:
+        if not line.strip():
+            continue
+        if not colon:
             raise MarkedError(path, number, f"{line!r} is no 'key: value'")
-        if line.strip():
-            header[key.strip()] = value.strip()
+        header[key.strip()] = value.strip()
     bodies = {
         begin: "\n".join(line.rstrip() for line in lines[begin + 1 : end]).strip()
         for begin, end in zip(sections, [*sections[1:], len(lines)], strict=True)
@@ -324,7 +320,7 @@ def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:
     return MarkedQuery(text, tuple(tags), fields[1], fields[2], fields[3], kind)
 
 
-def _lines(sample: Marked) -> str:
+def _format_sample(sample: Marked) -> str:
     header = "".join(f"{key}: {value}\n" for key, value in sample.header.items())
     text = f"--- text\n{sample.text}\n" if "of" not in sample.header else ""
     queries = "".join(
