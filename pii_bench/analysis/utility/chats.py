@@ -1,7 +1,7 @@
-"""What the answerer and the judges are asked, the systems that ask it, and what is said.
+"""Prompts for the answerer and the judges, the system that sends them, and parsing of replies.
 
-What a request's hash is made of is in the manifest of its run, so stored responses are
-held against what would be asked today without the model that gave them. No response raises.
+A manifest stores everything that enters a request's hash, so stored responses can be compared
+with the current requests without the model. Unparsable replies give None, never an exception.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JUDGE: Final = "utility.judge"
 TEXTS: Final = "utility.texts"
 
 MASKED_BY: Final = "masked_by"
-"""The setting of an answerer's card that names the runs by which its texts were masked."""
+"""Setting of an answerer's card that names the runs that masked its texts."""
 
 LOWEST: Final = 1
 HIGHEST: Final = 10
@@ -44,12 +44,12 @@ _RATINGS: Final = re.compile(
     re.IGNORECASE,
 )
 _BETTER: Final = re.compile(r"\bbetter[ \t]*[:=][ \t]*(?:version[ \t]+)?(A|B|tie)\b", re.IGNORECASE)
-_Read = TypeVar("_Read")
+_Parsed = TypeVar("_Parsed")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """Two answers to one request: to the masked text, and to the text as it was."""
+    """The answers to the masked and to the unmasked text of a sample."""
 
     masked: str
     unmasked: str
@@ -57,7 +57,7 @@ class AnswerPair:
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two versions of one text: written anew, and masked as gold tells."""
+    """Two versions of a text: rewritten by a model, and masked according to gold."""
 
     rewritten: str
     masked: str
@@ -65,19 +65,19 @@ class TextPair:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What is asked about samples, one user message or more about each.
+    """A prompt and the values that fill it: one user message or more per sample.
 
     Attributes:
-        prompt: how results name it.
+        prompt: its name in results.
         template: its text.
-        about: id of a sample to what fills the template for each of its messages, beside its
-            query and (unless it is there) its description.
-        settings: what the card says of it in addition.
+        fields: sample id to the template fields of each of its messages, in addition to its
+            query and, unless given here, its description.
+        settings: additional settings of the card.
     """
 
     prompt: str
     template: Template
-    about: Mapping[str, Sequence[Mapping[str, str]]]
+    fields: Mapping[str, Sequence[Mapping[str, str]]]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -86,22 +86,22 @@ class Questions:
         return content_hash(self.template.text)
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """Each begins a chat of its own; the sample is one of those in `about`."""
+        """Return the messages about a sample of `fields`, each the start of its own chat."""
         common = {"description": sample.description, "query": sample.query or ""}
         return tuple(
             Message("user", self.template.render({**common, **values}))
-            for values in self.about[sample.id]
+            for values in self.fields[sample.id]
         )
 
 
 def answer_questions(texts: Mapping[str, str], masked_by: Sequence[str] = ()) -> Questions:
-    """The query of each sample over a masked text, in one message.
+    """Ask the query of each sample about a text, in one message.
 
     Args:
-        texts: sample id to the description as the answerer sees it.
-        masked_by: model, detection prompt and query-related prompt of the runs that it is
-            masked by; of those that were written anew, model and prompt; empty where gold tells
-            what is masked, or nothing is.
+        texts: sample id to the description that the answerer sees.
+        masked_by: model, detection prompt and query-related prompt of the runs that masked the
+            texts; model and prompt if a model rewrote them; empty if gold decided or nothing
+            is masked.
     """
     return Questions(
         ANSWER,
@@ -112,27 +112,28 @@ def answer_questions(texts: Mapping[str, str], masked_by: Sequence[str] = ()) ->
 
 
 def judge_questions(pairs: Mapping[str, AnswerPair]) -> Questions:
-    """Which ratings the answers to each sample get, asked in both orders.
+    """Ask for ratings of the two answers to each sample, in both orders.
 
     The first message shows the answer to the unmasked text as A, the second as B.
     """
     names = "answer_a", "answer_b"
-    about = {key: _both_orders(names, pair.unmasked, pair.masked) for key, pair in pairs.items()}
-    return Questions(JUDGE, _template("judge.txt", *names), about)
+    fields = {key: _both_orders(names, pair.unmasked, pair.masked) for key, pair in pairs.items()}
+    return Questions(JUDGE, _template("judge.txt", *names), fields)
 
 
 def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -> Questions:
-    """Which of two versions of each text is better, asked in both orders.
+    """Ask which of two versions of each text is better, in both orders.
 
     The first message shows the rewritten text as A, the second as B.
 
     Args:
         pairs: sample id to the versions.
-        rewritten_by: model and prompt of the run in which the texts were written.
+        rewritten_by: model and prompt of the run that rewrote the texts.
     """
     names = "text_a", "text_b"
-    about = {key: _both_orders(names, pair.rewritten, pair.masked) for key, pair in pairs.items()}
-    return Questions(TEXTS, _template("texts.txt", *names), about, {MASKED_BY: list(rewritten_by)})
+    fields = {key: _both_orders(names, pair.rewritten, pair.masked) for key, pair in pairs.items()}
+    settings = {MASKED_BY: list(rewritten_by)}
+    return Questions(TEXTS, _template("texts.txt", *names), fields, settings)
 
 
 def _template(file: str, *fields: str) -> Template:
@@ -146,7 +147,7 @@ def _both_orders(names: tuple[str, str], one: str, other: str) -> list[dict[str,
 
 @dataclass(frozen=True, slots=True)
 class ChatSystem:
-    """A chat model that is asked some questions about each sample (`System`)."""
+    """A System that asks a chat model the questions about each sample."""
 
     model: Model
     sampling: Sampling
@@ -154,7 +155,7 @@ class ChatSystem:
 
     @property
     def card(self) -> SystemCard:
-        """Its task is masking: that is what its responses tell about."""
+        """The card; its task is masking, which the responses evaluate."""
         return SystemCard(
             model=self.model.name,
             prompt=self.questions.prompt,
@@ -170,7 +171,7 @@ class ChatSystem:
         )
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """What the model is asked about a sample: one request per question."""
+        """Return one request per question about a sample."""
         return tuple(
             Request(sample.id, self.questions.prompt, (message,), self.sampling, draw=draw)
             for draw, message in enumerate(self.questions.messages(sample))
@@ -181,11 +182,11 @@ class ChatSystem:
         return request_hash(self.card, self.questions.messages(sample))
 
     async def respond(self, sample: Sample) -> ModelResponse:
-        """Ask one question after the other; several answers are draws, in their order.
+        """Ask the questions one by one; several completions are returned as Draws, in order.
 
         Raises:
-            CallError: a question got no answer: the sample is asked again whole.
-            ProviderRefusedError: no question about any sample will get an answer.
+            CallError: a question got no answer; all questions about the sample are asked again.
+            ProviderRefusedError: the provider refuses every request.
         """
         answers: list[Completion] = [
             await self.model.complete(request) for request in self.requests(sample)
@@ -193,16 +194,16 @@ class ChatSystem:
         return answers[0] if len(answers) == 1 else Draws(tuple(answers))
 
     async def close(self) -> None:
-        """Close the model; systems of one run share it, closing twice is harmless."""
+        """Close the model. Systems of one run may share it: closing it twice is harmless."""
         await self.model.close()
 
 
 def request_hash(card: SystemCard, messages: Sequence[Message]) -> str:
-    """The hash under which the response to some messages is stored.
+    """Return the hash under which the response to messages is stored.
 
     Args:
-        card: of the system that asks, as it is or as a manifest keeps it.
-        messages: of its questions about one sample.
+        card: the system's card, current or from a manifest.
+        messages: all messages about one sample.
     """
     identity = {
         "model": card.model,
@@ -214,35 +215,42 @@ def request_hash(card: SystemCard, messages: Sequence[Message]) -> str:
 
 
 class Preference(StrEnum):
-    """What a judge says of a rewritten and a masked text, asked in both orders."""
+    """A judge's choice between a rewritten and a masked text, asked in both orders."""
 
     WIN = "win"
-    """The rewritten one is better, in both."""
+    """The rewritten text is better in both orders."""
 
     LOSS = "loss"
-    """The masked one is, in both."""
+    """The masked text is better in both orders."""
 
     TIE = "tie"
-    """Neither, in both."""
+    """Neither is better in either order."""
 
     FLIP = "flip"
     """The orders disagree."""
 
 
+_PREFERENCES: Final = {
+    ("A", "B"): Preference.WIN,
+    ("B", "A"): Preference.LOSS,
+    ("TIE", "TIE"): Preference.TIE,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """What a judge gives two answers, each the mean over both orders, 1 to 10."""
+    """A judge's ratings of two answers, 1 to 10, each the mean over both orders."""
 
     masked: float
     unmasked: float
 
     @property
     def utility(self) -> float:
-        """The share that the masked answer keeps of what the unmasked one is worth, 0 to 1.
+        """The share of the unmasked answer's rating that the masked answer keeps, 0 to 1.
 
-        (masked - 1) / (unmasked - 1), for 1 is of no use; 1 where the masked answer is rated
-        as high or higher. So an answer compared with itself has 1, as in the paper's figures,
-        however good it is.
+        (masked - 1) / (unmasked - 1), since a rating of 1 means useless. It is 1 where the
+        masked answer is rated as high or higher, so an answer compared with itself has 1, as in
+        the paper, however good it is.
         """
         if self.masked >= self.unmasked:
             return 1.0
@@ -250,77 +258,72 @@ class Ratings:
 
 
 def read_answer(response: ModelResponse) -> str | None:
-    """What the answerer said, without thought and white space around it.
+    """Return the answer without thought and surrounding white space.
 
-    An answer that was cut off at the longest one allowed is an answer, and so is one that
-    says that it cannot be given: those are what masking may lead to.
+    Truncated answers and answers that decline in words count: masking may cause them.
 
     Returns:
-        None for one that is blank or that the provider filtered or refused, and for draws.
+        None if it is blank, filtered or refused by the provider, and for draws.
     """
     if isinstance(response, Draws) or response.finish in {Finish.FILTER, Finish.REFUSAL}:
         return None
-    said = without_thought(response.text)
-    return (said or "").strip() or None
+    return (without_thought(response.text) or "").strip() or None
 
 
 def read_verdict(response: ModelResponse) -> Ratings | None:
-    """The ratings of both orders, the first with the unmasked answer as A.
+    """Parse ratings in both orders; the first order has the unmasked answer as A.
 
-    Read is the last `A=..., B=...` of each, with two whole numbers from 1 to 10; `:` for `=`,
-    `/10` and emphasis are let pass.
+    The last `A=..., B=...` of each completion counts, with whole numbers from 1 to 10. `:` for
+    `=`, `/10` and emphasis are accepted.
 
     Returns:
-        None unless both orders have one.
+        None unless both orders have ratings.
     """
-    both = _of_both(response, _ratings)
+    both = _parse_both(response, _parse_ratings)
     if both is None:
         return None
-    (unmasked, masked), (masked_first, unmasked_last) = both
-    return Ratings(masked=(masked + masked_first) / 2, unmasked=(unmasked + unmasked_last) / 2)
+    (unmasked_as_a, masked_as_b), (masked_as_a, unmasked_as_b) = both
+    return Ratings(
+        masked=(masked_as_a + masked_as_b) / 2, unmasked=(unmasked_as_a + unmasked_as_b) / 2
+    )
 
 
 def read_preference(response: ModelResponse) -> Preference | None:
-    """Which version a judge prefers in both orders, the first with the rewritten text as A.
+    """Parse the preferred version in both orders; the first has the rewritten text as A.
 
-    Read is the last `Better: A`, `B` or `tie` of each; emphasis is let pass.
+    The last `Better: A`, `B` or `tie` of each completion counts. Emphasis is accepted.
 
     Returns:
         None unless both orders have one.
     """
-    match _of_both(response, _better):
-        case None:
-            return None
-        case ("A", "B"):
-            return Preference.WIN
-        case ("B", "A"):
-            return Preference.LOSS
-        case ("TIE", "TIE"):
-            return Preference.TIE
-        case _:
-            return Preference.FLIP
+    both = _parse_both(response, _parse_better)
+    return None if both is None else _PREFERENCES.get(both, Preference.FLIP)
 
 
-def _of_both(
-    response: ModelResponse, read: Callable[[str], _Read | None]
-) -> tuple[_Read, _Read] | None:
-    """What is read of what was said to each of two orders; None unless both say it."""
+def _parse_both(
+    response: ModelResponse, parse: Callable[[str], _Parsed | None]
+) -> tuple[_Parsed, _Parsed] | None:
+    """Parse the completions for both orders; None unless both can be parsed."""
     if isinstance(response, Completion) or len(response.completions) != 2:
         return None
-    said = (without_thought(each.text) or "" for each in response.completions)
-    first, second = (read(re.sub(r"[*_`]+", "", each)) for each in said)
-    return None if first is None or second is None else (first, second)
+    parsed = []
+    for completion in response.completions:
+        verdict = parse(re.sub(r"[*_`]+", "", without_thought(completion.text) or ""))
+        if verdict is None:
+            return None
+        parsed.append(verdict)
+    return parsed[0], parsed[1]
 
 
-def _better(said: str) -> str | None:
-    """`A`, `B` or `TIE`."""
-    found = _BETTER.findall(said)
-    return found[-1].upper() if found else None
+def _parse_better(text: str) -> str | None:
+    """Return `A`, `B` or `TIE`."""
+    matches = _BETTER.findall(text)
+    return matches[-1].upper() if matches else None
 
 
-def _ratings(said: str) -> tuple[int, int] | None:
-    found = _RATINGS.findall(said)
-    if not found:
+def _parse_ratings(text: str) -> tuple[int, int] | None:
+    matches = _RATINGS.findall(text)
+    if not matches:
         return None
-    a, b = map(int, found[-1])
-    return (a, b) if all(LOWEST <= rating <= HIGHEST for rating in (a, b)) else None
+    a, b = int(matches[-1][0]), int(matches[-1][1])
+    return (a, b) if LOWEST <= a <= HIGHEST and LOWEST <= b <= HIGHEST else None

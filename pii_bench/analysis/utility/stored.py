@@ -240,7 +240,7 @@ class StoredChat:
         card = self.manifest.system
         found: dict[str, ModelResponse | None] = {}
         for sample in samples:
-            record = self.records.get(sample.id) if sample.id in questions.about else None
+            record = self.records.get(sample.id) if sample.id in questions.fields else None
             if record and record.request == request_hash(card, questions.messages(sample)):
                 found[sample.id] = record.written
         return found

@@ -164,7 +164,7 @@ class Study:
 
     def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
         """What there is to ask about a dataset under a condition, and of it the first samples."""
-        card, about = system.card, system.questions.about
+        card, about = system.card, system.questions.fields
         root = {
             ANSWER: answers_folder(self.results),
             JUDGE: verdicts_folder(self.results, self.answerer.model.name),

@@ -105,7 +105,7 @@ def run_judge(
     system = ChatSystem(_saying(JUDGE, said), Sampling(), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
-    _run(system, replace(dataset, name=name), files, said.keys() & questions.about.keys())
+    _run(system, replace(dataset, name=name), files, said.keys() & questions.fields.keys())
 
 
 def _saying(name: str, said: Mapping[str, str | tuple[str, str] | CallError]) -> FakeModel:

@@ -159,7 +159,7 @@ def test_the_hash_knows_the_order_of_the_questions() -> None:
 
 
 def test_what_there_is_to_ask_about() -> None:
-    assert list(ANSWERS.about) == list(JUDGE.about) == ["s1"]
+    assert list(ANSWERS.fields) == list(JUDGE.fields) == ["s1"]
 
 
 def verdict(first: str, second: str) -> Draws:
