@@ -1,8 +1,8 @@
-"""What a writer is asked for: people with their facts, a voice, a length, and what is asked.
+"""Commissions for writers: people with facts, a voice, a length, and the queries to write.
 
-A commission follows from the seed, the set and its number alone, so that it can be drawn again
-when the text that answers it is accepted. The people, their values and the conflicts between
-these are the paper's construction steps 1 and 2; the writer does steps 3 and 4.
+A commission depends only on the seed, the set and its number, so that it can be drawn again to
+check the written text. Drawing people and values without conflicts is steps 1 and 2 of the paper's
+construction; the writer does steps 3 and 4.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 SEED: Final = "pii_bench 2"
-"""Names the commissions of this version of the data."""
+"""The random seed of this version of the data."""
 
 PORTION: Final = 12
-"""Commissions in one file."""
+"""The number of commissions in a file."""
 
 REFERENCES: Final = ("explicit", "implied", "contrast")
 
@@ -47,20 +47,20 @@ FREE: Final = frozenset(
         *("Medical Condition", "Disability Status"),
     }
 )
-"""Categories whose values the writer gives (the paper's table: written by a language model)."""
+"""Categories whose values the writer invents (in the paper, a language model)."""
 
-# Facts of a person beside the name.
+# Facts of a person, without the name.
 _FEWEST: Final = 3
 _MOST: Final = 15
 _SPARES: Final = 2
 _TRIES: Final = 200
 _ALIAS_SHARE: Final = 0.15
 _OFFERED: Final = 5
-# Forms and reports write as the paper does, people seldom: half of all texts.
+# Forms and reports mostly use the paper's formats, people seldom; overall, half of the texts do.
 _PAPER_SHARE: Final = {"desk": 0.9, "own": 0.3, "near": 0.3}
 
-# Shares of the numbers of related entities that give the paper's means, 1.95 and 2.06, where
-# people of few facts are asked about fewer.
+# Shares of the numbers of related entities. They give the paper's means, 1.95 and 2.06, although
+# queries about people with few facts need fewer.
 _NEEDS: Final = {1: {1: 0.22, 2: 0.53, 3: 0.25}, 2: {1: 0.2, 2: 0.54, 3: 0.26}}
 _CHARS: Final = {1: 893, 2: 653}
 _QUERY_CHARS: Final = {1: 211, 2: 236}
@@ -68,12 +68,12 @@ _QUERY_CHARS: Final = {1: 211, 2: 236}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A set of descriptions to be written.
+    """A set of descriptions to write.
 
     Attributes:
         people: subjects per description, 1 or 2.
-        size: descriptions.
-        queries: per description.
+        size: number of descriptions.
+        queries: queries per description.
     """
 
     name: str
@@ -84,14 +84,11 @@ class Order:
 
     @property
     def types(self) -> Mapping[PiiType, int]:
-        """Type to its number of entities over the set, in the paper's shares."""
-        return _types(self.people, self.size)
-
-
-@cache
-def _types(people: int, size: int) -> Mapping[PiiType, int]:
-    paper = published_statistics()["single" if people == 1 else "multi"]
-    return {pii_type: round(n * size / paper.samples) for pii_type, n in paper.types.items()}
+        """Type to its number of entities in the set, in the paper's proportions."""
+        paper = published_statistics()["single" if self.people == 1 else "multi"]
+        return {
+            pii_type: round(n * self.size / paper.samples) for pii_type, n in paper.types.items()
+        }
 
 
 ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
@@ -111,12 +108,12 @@ ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a query is to be.
+    """A query to write.
 
     Attributes:
         needs: number of related entities.
-        domain: a suggestion.
-        chars: length, in characters.
+        domain: the suggested domain.
+        chars: length in characters.
     """
 
     needs: int
@@ -127,17 +124,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Commission:
-    """One description, with its queries, that is to be written.
+    """A description to write, with its queries.
 
     Attributes:
-        id: of the sample.
+        id: sample id.
         profiles: subject id to person.
-        spares: (subject id, category) to further values of the same kind.
-        writer: kind of who types, one of `pools.WRITERS`; `voice` describes them.
-        theme: what the text is about, see `pools.Theme`.
-        registers: kinds of text, one of which the writer chooses.
-        form: how dates, amounts and measures are written, "paper" or "free".
-        chars: length of the description.
+        spares: (subject id, category) to alternative values.
+        writer: who types the text, one of `pools.WRITERS`; `voice` describes them.
+        theme: topic of the text, see `pools.Theme`.
+        registers: kinds of text that the writer can choose from.
+        form: format of dates, amounts and measures, "paper" or "free".
+        chars: length of the description in characters.
     """
 
     id: str
@@ -154,7 +151,7 @@ class Commission:
 
     @property
     def tags(self) -> dict[str, tuple[str, Fact]]:
-        """The tag of each fact, such as "A3", to the subject and the fact; A1 is A's name."""
+        """Tag, such as "A3", to the subject id and the fact; A1 is the name of A."""
         return {
             f"{subject}{number}": (subject, fact)
             for subject, profile in self.profiles.items()
@@ -162,39 +159,39 @@ class Commission:
         }
 
     def allowed(self, tag: str) -> tuple[str, ...]:
-        """The commissioned value of a fact and its spares."""
+        """Return the allowed values of a fact: the drawn one and its alternatives."""
         subject, fact = self.tags[tag]
         return (fact.value, *self.spares.get((subject, fact.category), ()))
 
 
 def commission(order: Order, number: int) -> Commission:
-    """Draw the commission of a number, from 1.
+    """Draw the commission with a number, from 1.
 
     Raises:
-        MissingExtraError: Faker is not installed.
-        InputFileError: a pool or table is broken.
-        RuntimeError: no people without conflicts came in many attempts.
+        MissingExtraError: If Faker is not installed.
+        InputFileError: If a pool or table is invalid.
+        RuntimeError: If all attempts to draw people without conflicts fail.
     """
     plan = _plan(order.name)
     random = Random(f"{SEED}/{order.name}/{number}")
-    place = number - 1
-    types = plan.types[place * order.people : (place + 1) * order.people]
+    index = number - 1
+    types = plan.types[index * order.people : (index + 1) * order.people]
     voices = load_voices()
     theme = _theme(voices, types, random)
     profiles, relation = _people(order, types, voices.themes[theme].facts, random)
     facts = sum(len(profile.facts) for profile in profiles.values())
     share = facts * order.size / sum(order.types.values())
-    writer = plan.writers[place]
+    writer = plan.writers[index]
     who = random.choice(voices.who(writer, theme))
     voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
     asked = tuple(
         Asked(
-            needs=min(plan.needs[place * order.queries + n], (facts - order.people) // 2),
-            reference=plan.references[place * order.queries + n],
-            domain=plan.domains[place * order.queries + n],
+            needs=min(plan.needs[n], (facts - order.people) // 2),
+            reference=plan.references[n],
+            domain=plan.domains[n],
             chars=min(max(round(random.gauss(_QUERY_CHARS[order.people], 55)), 90), 390),
         )
-        for n in range(order.queries)
+        for n in range(index * order.queries, (index + 1) * order.queries)
     )
     return Commission(
         id=f"{order.name}-{number:04d}",
@@ -204,9 +201,9 @@ def commission(order: Order, number: int) -> Commission:
         writer=writer,
         voice=voice,
         theme=theme,
-        registers=plan.registers[place],
+        registers=plan.registers[index],
         form="paper" if random.random() < _PAPER_SHARE[writer] else "free",
-        # Longer lists of facts make longer texts, though not in proportion.
+        # More facts make longer texts, but not in proportion.
         chars=round(_CHARS[order.people] * (0.45 + 0.55 * share) * random.uniform(0.8, 1.2)),
         asked=asked,
     )
@@ -214,7 +211,7 @@ def commission(order: Order, number: int) -> Commission:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is dealt over a whole set, so that every share is met."""
+    """Values dealt over a whole set, so that their shares are exact."""
 
     types: Sequence[Sequence[PiiType]]
     writers: Sequence[str]
@@ -246,16 +243,16 @@ def _plan(name: str) -> _Plan:
 
 
 def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> list[list[PiiType]]:
-    """Deal types to people, PER once to each, so that every count is met exactly.
+    """Deal types to people so that every count is met exactly.
 
     Args:
-        people: how many subjects.
-        counts: type to its number of entities over all of them; PER is `people`.
-        random: decides.
+        people: number of subjects.
+        counts: type to its number of entities over all subjects; PER is ignored.
+        random: source of randomness.
 
     Returns:
-        Per subject the types of its entities without PER: 3 to 15 of them, none more often
-        than it has categories.
+        For each subject the types of its 3 to 15 entities except the name, none more often than
+        the type has categories.
     """
     remaining: Counter[PiiType] = Counter(counts)
     del remaining[PiiType.PER]
@@ -265,13 +262,13 @@ def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> l
         own: Counter[PiiType] = Counter()
         for _ in range(size):
             chosen = _draw(remaining, own, random)
-            if chosen is None:
-                # Only types of which this person has all: somebody before takes one for another.
-                left = next(t for t in remaining if remaining[t] > 0)
-                chosen = _exchange(dealt, left, own, random)
-                remaining[left] -= 1
-            else:
+            if chosen is not None:
                 remaining[chosen] -= 1
+            else:
+                # This person has no room for any remaining type: exchange with an earlier person.
+                left = next(t for t in remaining if remaining[t] > 0)
+                remaining[left] -= 1
+                chosen = _exchange(dealt, left, own, random)
             own[chosen] += 1
         dealt.append(own)
     return [list(own.elements()) for own in dealt]
@@ -281,14 +278,14 @@ def _draw(remaining: Counter[PiiType], own: Counter[PiiType], random: Random) ->
     possible = [t for t in remaining if remaining[t] > 0 and _has_room(own, t)]
     if not possible:
         return None
-    # Types that are rare in this person and plenty in the deck come first.
+    # Prefer types that this person has few of and that many remain of.
     return random.choices(possible, [remaining[t] / (1 + 2 * own[t]) for t in possible])[0]
 
 
 def _exchange(
     dealt: list[Counter[PiiType]], left: PiiType, own: Counter[PiiType], random: Random
 ) -> PiiType:
-    """Give `left` to a person who has room for it, in return for a type that `own` can take."""
+    """Give `left` to another person in return for a type that `own` has room for; return that."""
     while True:
         other = random.choice(dealt)
         for returned in other:
@@ -303,28 +300,28 @@ def _has_room(own: Counter[PiiType], pii_type: PiiType) -> bool:
 
 
 def _sizes(people: int, total: int, random: Random) -> list[int]:
-    """Entities per person without PER, around the mean, summing to the total."""
+    """Draw the number of entities of each person, without the name, with the sum `total`."""
     mean = total / people
     sizes = [min(max(round(random.gauss(mean, 1.7)), _FEWEST), _MOST) for _ in range(people)]
     while (excess := sum(sizes) - total) != 0:
         step = -1 if excess > 0 else 1
-        place = random.randrange(people)
-        if _FEWEST <= sizes[place] + step <= _MOST:
-            sizes[place] += step
+        index = random.randrange(people)
+        if _FEWEST <= sizes[index] + step <= _MOST:
+            sizes[index] += step
     return sizes
 
 
 def dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
-    """Items in turn, as many as `size`, in random order: each about equally often."""
-    found = [items[number % len(items)] for number in range(size)]
-    random.shuffle(found)
-    return found
+    """Return `size` items in random order, each item equally often, up to one."""
+    deck = [items[number % len(items)] for number in range(size)]
+    random.shuffle(deck)
+    return deck
 
 
 def _offers(
     voices: Voices, people: int, writers: Sequence[str], random: Random
 ) -> list[tuple[str, ...]]:
-    """Kinds of text for each writer, those first that were offered least."""
+    """Choose the kinds of text for each writer, preferring those that were offered least."""
     offered = dict.fromkeys(voices.registers, 0)
     offers: list[tuple[str, ...]] = []
     for writer in writers:
@@ -338,7 +335,7 @@ def _offers(
 
 
 def _theme(voices: Voices, types: Sequence[Sequence[PiiType]], random: Random) -> str:
-    """A theme in which facts of these types come up: money matters for many amounts."""
+    """Draw a theme that suits the types, such as a financial one for many amounts."""
     dealt = [t for own in types for t in own if t is not PiiType.DATETIME]
     weights = {
         name: prod(_fit(theme, pii_type) for pii_type in dealt) ** (1 / len(types))
@@ -388,12 +385,12 @@ def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str,
 
 
 def sheet(order: Order, portion: int) -> str:
-    """The commissions of a portion, from 1, for a writer to read."""
+    """Return the text of the commissions in a portion, from 1."""
     return "\n".join(told(commission(order, n)) for n in numbers_of(portion, order.size))
 
 
 def numbers_of(portion: int, size: int) -> range:
-    """The numbers, from 1, of a portion, from 1, of a set of this size."""
+    """Return the numbers in a portion of a set of `size` commissions; both count from 1."""
     return range((portion - 1) * PORTION + 1, min(portion * PORTION, size) + 1)
 
 
@@ -409,7 +406,7 @@ _FORMS: Final = {
 
 
 def told(asked: Commission) -> str:
-    """A commission for a writer to read."""
+    """Return the text of a commission for a writer."""
     least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
     lines = [
         f"=== {asked.id}",

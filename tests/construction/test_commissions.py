@@ -58,7 +58,7 @@ def test_means_are_the_paper_s(name: str, needs: float) -> None:
     )
 
 
-def test_references_forms_and_kinds_of_text_are_shared_out() -> None:
+def test_references_forms_and_kinds_of_text_are_balanced() -> None:
     single = all_of("single")
     references = Counter(asked.reference for order in single for asked in order.asked)
     forms = Counter(order.form for order in single)
@@ -69,17 +69,17 @@ def test_references_forms_and_kinds_of_text_are_shared_out() -> None:
     assert set(offered) == set(load_voices().registers)
 
 
-def test_facts_belong_to_the_matter_of_the_text() -> None:
+def test_facts_suit_the_theme_of_the_text() -> None:
     single = all_of("single")
     themes = load_voices().themes
-    told = [
+    suits = [
         fact.category in themes[order.theme].facts
         for order in single
         for fact in order.profiles["A"].facts[1:]
         if TYPE_OF_CATEGORY[fact.category] is not PiiType.DATETIME
     ]
 
-    assert sum(told) / len(told) > 0.9
+    assert sum(suits) / len(suits) > 0.9
 
 
 def test_train_and_test_share_no_name() -> None:
@@ -95,7 +95,7 @@ def test_train_and_test_share_no_name() -> None:
     assert names(all_of("single")).isdisjoint(names(all_of("train-single")))
 
 
-def test_a_person_s_name_has_two_spares_and_free_values_none() -> None:
+def test_a_name_has_alternatives_but_a_free_value_none() -> None:
     asked = commission(ORDERS["single"], 1)
     first = asked.tags["A1"][1]
 
@@ -106,9 +106,9 @@ def test_a_person_s_name_has_two_spares_and_free_values_none() -> None:
     assert all(len(asked.allowed(tag)) == 1 for tag in free)
 
 
-def test_a_sheet_holds_twelve_commissions_and_no_free_value() -> None:
+def test_a_sheet_contains_twelve_commissions_and_no_free_value() -> None:
     order = ORDERS["single"]
-    told = sheet(order, 2)
+    text = sheet(order, 2)
     free = [
         fact.value
         for number in range(PORTION + 1, 2 * PORTION + 1)
@@ -116,25 +116,25 @@ def test_a_sheet_holds_twelve_commissions_and_no_free_value() -> None:
         if fact.category in FREE and fact.category != "City/Region"
     ]
 
-    assert told.count("=== single-") == PORTION
-    assert "=== single-0013\n" in told
-    assert not [value for value in free if f": {value}" in told]
+    assert text.count("=== single-") == PORTION
+    assert "=== single-0013\n" in text
+    assert not [value for value in free if f": {value}" in text]
 
 
-def test_the_last_sheet_is_short() -> None:
+def test_the_last_sheet_contains_the_remaining_commissions() -> None:
     assert sheet(ORDERS["single"], 102).count("===") == 1214 - 101 * PORTION
 
 
 @st.composite
 def decks(draw: st.DrawFn) -> tuple[int, dict[PiiType, int]]:
-    """From five people on, each type on average 0.6 to twice a person: 3.6 to 12 facts each."""
+    """At least five people; on average 0.6 to 2 entities of each type per person."""
     people = draw(st.integers(5, 60))
     some = st.integers(people * 3 // 5 + 1, people * 2)
     return people, {t: people if t is PiiType.PER else draw(some) for t in PiiType}
 
 
 @given(decks(), st.integers(0, 999))
-def test_counts_are_met_exactly_and_nobody_has_more_than_there_are_categories(
+def test_counts_are_exact_and_nobody_has_more_entities_than_categories(
     deck: tuple[int, dict[PiiType, int]], seed: int
 ) -> None:
     people, counts = deck
@@ -149,7 +149,7 @@ def test_counts_are_met_exactly_and_nobody_has_more_than_there_are_categories(
         assert all(times <= len(CATEGORIES[t]) for t, times in Counter(own).items())
 
 
-def test_types_that_everybody_has_all_of() -> None:
+def test_a_type_of_which_everybody_has_all_categories() -> None:
     # Three categories of place each, so that nobody may have a fourth.
     counts = {PiiType.PER: 10, PiiType.LOC: 30, PiiType.DEM: 20}
     dealt = allot_types(10, counts, Random(1))
@@ -157,7 +157,7 @@ def test_types_that_everybody_has_all_of() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_people_differ_in_how_much_is_said_of_them(seed: int) -> None:
+def test_people_differ_in_their_number_of_facts(seed: int) -> None:
     counts = dict.fromkeys(PiiType, 50)
     sizes = Counter(map(len, allot_types(50, counts, Random(seed))))
     assert len(sizes) >= 5
