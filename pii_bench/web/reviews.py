@@ -1,6 +1,6 @@
 """Reviews: people compare texts before and after masking or rewriting, and judge each pair.
 
-A review of a masked run shows what leaked and what was hidden in vain. In a blind review people
+A review of a masked run shows what leaked and what was hidden without need. In a blind review people
 judge privacy and meaning of texts of any system, in random order and without system names.
 """
 
@@ -50,7 +50,7 @@ SCALE: Final = range(1, 6)
 VERDICT_WORDS: Final = {
     "good": "Good: it hides what it should and keeps what the question needs",
     "leaks": "It leaks something",
-    "vain": "It hides something in vain",
+    "vain": "It hides something without need",
     "both": "Both",
 }
 """The verdicts on a masked text, with their wording on the page."""

@@ -86,7 +86,7 @@ def test_a_study_from_the_project_to_the_files(
     page.get_by_label("or a file of your own").set_input_files(file)
     page.get_by_label("Annotators per sample").fill("2")
     page.get_by_label("Adjudicate below kappa").fill("0.9")
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create project").click()
     page.get_by_role("heading", name="People").wait_for()
     for name in ("adam", "ann", "bob"):
         shown = page.locator("#account option").all_inner_texts()
@@ -236,7 +236,7 @@ def choose(ann: Visitor) -> None:
     page = ann.page
     page.goto("/projects")
     page.get_by_role("link", name="Continue").click()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_text("How old is he").wait_for()
     ann.saved()
     page.get_by_label("32 DEM").check()
@@ -296,7 +296,7 @@ def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
     page.goto("/projects/new")
     page.get_by_label("Name", exact=True).fill("Alone")
     page.get_by_label("Annotators per sample").fill("1")
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create project").click()
     page.get_by_role("link", name="Annotate", exact=True).last.click()
     page.get_by_role("button", name="Start").click()
     olga.saved()
@@ -348,7 +348,7 @@ def test_a_review_is_walked_through(browser: Any, url: str, width: int) -> None:
     page.get_by_label("Privacy and meaning, 1 to 5").check()
     file = {"name": "texts.jsonl", "mimeType": "application/jsonl", "buffer": body}
     page.get_by_label("and a file of texts").set_input_files(file)
-    page.get_by_role("button", name="Make the review").click()
+    page.get_by_role("button", name="Create review").click()
     page.get_by_role("link", name="Start").click()
     for number in range(1, 5):
         page.get_by_role("heading", name=f"Text {number} of 4").wait_for()

@@ -140,7 +140,7 @@ def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
     made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     annotate(ann, made, *ALL)
-    assert "it takes two people" in olga.page(f"/projects/{made.id}")
+    assert "two people must finish the same sample" in olga.page(f"/projects/{made.id}")
     annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
 
     with team.web.database.reading() as connection:
