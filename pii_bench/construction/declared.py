@@ -1,11 +1,11 @@
-"""Commissions whose writers choose the facts, and declare them: `facts: A1 Full Name, A2 Age`.
+"""Commissions whose writers choose and declare the facts (`facts: A1 Full Name, A2 Age`).
 
-For `frontier`, difficult texts, a commission names reasons for difficulty, a cast with names and
-numbers, a voice and a length.
+A commission of `frontier`, the set of difficult texts, gives reasons for the difficulty, a cast
+with names and numbers, a voice and a length.
 
-For `train-other` it names a kind of text that people paste and that the benchmark's own sets do not
-hold. Names, numbers and values are the writer's too; people may go by a first name or a surname
-alone, queries may name them, and a text may hold nothing personal.
+A commission of `train-other` gives a kind of text that users paste but that the benchmark's own
+sets lack. The writer also invents names, numbers and values. People may be called by a first name
+or a surname only, queries may name them, and a text may contain nothing personal.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "in tables, in signatures and quoted e-mail headers",
     }
 )
-"""Why a sample is difficult; the texts are what a writer is told."""
+"""Reasons why a sample is difficult, with the explanation for the writer."""
 
-# None and most count as one reason, so each of them is dealt half as often.
+# "none" and "most" count as one reason, so each is dealt half as often.
 _USUAL: Final = ("several", "time", "chain", "who", "conditions", "length", "forms")
 _DEALT: Final = (*_USUAL, *_USUAL, "none", "most")
-# Of the last samples: every reason comes to 40 samples, none and most together.
+# Reasons of the last samples, with which each reason has 40 samples ("none" and "most" together).
 _LAST: Final = (
     *("length", "chain", "length", "chain", "length", "none", "most"),
     *("chain", "length", "chain", "length", "none", "most", "length", "most"),
 )
-# A second reason that goes with any other.
+# Second reasons, which combine with any first one.
 _SECOND: Final = ("several", "time", "who", "conditions", "forms")
 _CODES: Final = 4
 _CHARS: Final = (1000, 2200)
@@ -73,12 +73,13 @@ _TRIES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One person of the cast.
+    """A person of the cast.
 
     Attributes:
-        names: the name and two spares.
-        home: for example where they live.
-        codes: category to numbers that may be used for them.
+        letter: subject id.
+        names: the name and two alternatives.
+        home: country and an example of a city.
+        codes: category to the allowed values.
     """
 
     letter: str
@@ -88,18 +89,18 @@ class Member:
     codes: Mapping[str, tuple[str, ...]]
 
     def allowed(self, category: str) -> tuple[str, ...]:
-        """The values that a name or number of this person may have."""
+        """Return the allowed names or numbers of this person."""
         return self.names if category == "Full Name" else self.codes.get(category, ())
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierCommission:
-    """One sample that is to be written.
+    """A difficult sample to write.
 
     Attributes:
-        reasons: names of `REASONS`.
-        cast: of whom the writer uses as many as the text needs.
-        chars: length of the text.
+        reasons: keys of `REASONS`.
+        cast: people to choose from.
+        chars: length of the text in characters.
     """
 
     id: str
@@ -114,11 +115,12 @@ class FrontierCommission:
 
 
 def frontier_commission(number: int) -> FrontierCommission:
-    """Draw the commission of a number, from 1.
+    """Draw the commission with a number, from 1.
 
     Raises:
-        MissingExtraError: Faker is not installed.
-        InputFileError: a pool or table is broken.
+        MissingExtraError: If Faker is not installed.
+        InputFileError: If a pool or table is invalid.
+        RuntimeError: If all attempts to draw people without conflicts fail.
     """
     random = Random(f"{SEED}/{FRONTIER}/{number}")
     voices = load_voices()
@@ -145,7 +147,7 @@ def frontier_commission(number: int) -> FrontierCommission:
 
 @cache
 def _plan() -> Sequence[tuple[str, str]]:
-    """The first reason and the domain of each sample, dealt so that every share is met."""
+    """Deal the first reason and the domain of each sample."""
     random = Random(f"{SEED}/{FRONTIER}")
     reasons = dealt(_DEALT, FRONTIER_SIZE, random)
     reasons[-len(_LAST) :] = _LAST
@@ -183,12 +185,12 @@ def _cast(people: int, random: Random) -> tuple[Member, ...]:
 
 
 def frontier_sheet(portion: int) -> str:
-    """The commissions of a portion, from 1, for a writer to read."""
+    """Return the text of the commissions in a portion, from 1."""
     numbers = numbers_of(portion, FRONTIER_SIZE)
-    return "\n".join(_frontier_told(frontier_commission(n)) for n in numbers)
+    return "\n".join(_format_frontier(frontier_commission(n)) for n in numbers)
 
 
-def _frontier_told(asked: FrontierCommission) -> str:
+def _format_frontier(asked: FrontierCommission) -> str:
     least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
     lines = [
         f"=== {asked.id}",
@@ -205,7 +207,9 @@ def _frontier_told(asked: FrontierCommission) -> str:
             f"{member.letter}: {name} [or: {', '.join(spares)}]; {member.pronoun}; lives in "
             f"{member.home}"
         )
-        lines += [f"  {category}: {' or '.join(v)}" for category, v in member.codes.items()]
+        lines += [
+            f"  {category}: {' or '.join(values)}" for category, values in member.codes.items()
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -215,13 +219,13 @@ OTHER_SIZE: Final = 576
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of text, as it is commissioned.
+    """A kind of text to commission.
 
     Attributes:
-        weight: how often, next to the others.
-        chars: least and greatest length.
-        people: how many, one of these.
-        named: by what they go, one of these.
+        weight: relative frequency.
+        chars: range of the length in characters.
+        people: possible numbers of people.
+        named: possible ways to name people.
     """
 
     weight: int
@@ -271,7 +275,7 @@ KINDS_OF_TEXT: Final[Mapping[str, Kind]] = {
     "review": Kind(2, (60, 450), (1, 2), ("first names", "none: I", "surname with Dr")),
     "ticket": Kind(3, (150, 700), (1, 2), ("full name", "user name", "surname with Mr or Ms")),
 }
-"""What the header of such a text may say after `kind:`."""
+"""The kinds of text in `train-other`, by their name in the header line `kind:`."""
 
 _QUERIES: Final = (
     "one needs one or two facts; the other needs others, or nothing",
@@ -283,14 +287,14 @@ _QUERIES: Final = (
 
 
 def other_sheet(portion: int) -> str:
-    """The commissions of a portion, from 1, for a writer, who chooses names, facts and values."""
-    return "\n".join(_other_told(number) for number in numbers_of(portion, OTHER_SIZE))
+    """Return the text of the commissions in a portion, from 1."""
+    return "\n".join(_format_other(number) for number in numbers_of(portion, OTHER_SIZE))
 
 
-def _other_told(number: int) -> str:
+def _format_other(number: int) -> str:
     random = Random(f"{SEED}/{OTHER}/{number}")
     weights = [kind.weight for kind in KINDS_OF_TEXT.values()]
-    ((name, kind),) = random.choices([*KINDS_OF_TEXT.items()], weights)
+    name, kind = random.choices(list(KINDS_OF_TEXT.items()), weights)[0]
     people = random.choice(kind.people)
     queries = random.choice(_QUERIES) if people else "one, which needs nothing"
     return (
@@ -301,10 +305,10 @@ def _other_told(number: int) -> str:
 
 
 def declared_facts(marked: Marked) -> dict[str, str]:
-    """Tag to category, or to a type where no category fits.
+    """Return tag to category, or to a type where no category fits, of a `train-other` text.
 
     Raises:
-        PiiBenchError: the header names an unknown kind of text or category.
+        PiiBenchError: If the header has an unknown kind of text, category or type.
     """
     kind = marked.header.get("kind", "")
     if kind not in KINDS_OF_TEXT:

@@ -42,7 +42,7 @@ def problems(path: Path, sample: str) -> set[str]:
     return {problem.rule for problem in verdict.problems}
 
 
-def test_every_reason_is_met_often_enough() -> None:
+def test_every_reason_has_forty_samples() -> None:
     every = range(1, FRONTIER_SIZE + 1)
     counts = Counter(reason for n in every for reason in frontier_commission(n).reasons)
 
@@ -51,13 +51,13 @@ def test_every_reason_is_met_often_enough() -> None:
     assert min(count for reason, count in counts.items() if reason not in {"none", "most"}) == 40
 
 
-def test_many_people_where_that_is_the_reason() -> None:
+def test_the_cast_is_large_if_people_are_the_reason() -> None:
     for number in range(1, 40):
         asked = frontier_commission(number)
         assert len(asked.cast) in (range(4, 8) if "who" in asked.reasons else range(2, 4))
 
 
-def test_a_commission_follows_from_its_number_alone() -> None:
+def test_a_commission_depends_only_on_its_number() -> None:
     assert frontier_commission(7) == frontier_commission(7)
     assert "=== frontier-0013\n" in frontier_sheet(2)
 
@@ -80,7 +80,9 @@ def test_a_query_may_need_nothing(tmp_path: Path) -> None:
         ({"text": f"{{A1|{ANN.names[0]}}} is {{A2|44}}."}, "tag"),
     ],
 )
-def test_what_is_refused_of_frontier(tmp_path: Path, change: dict[str, str], rule: str) -> None:
+def test_invalid_frontier_texts_are_refused(
+    tmp_path: Path, change: dict[str, str], rule: str
+) -> None:
     assert rule in problems(tmp_path, written(**change))
 
 
@@ -105,7 +107,7 @@ Is it open on Mondays?
 """
 
 
-def test_a_query_may_name_people_and_a_fact_have_a_type_alone(tmp_path: Path) -> None:
+def test_a_query_may_name_people_and_a_fact_may_have_only_a_type(tmp_path: Path) -> None:
     assert problems(tmp_path, NOTE) == set()
 
     first, second = Recorded.load(tmp_path).samples("train-other")
@@ -120,7 +122,7 @@ def test_a_query_may_name_people_and_a_fact_have_a_type_alone(tmp_path: Path) ->
     assert first.meta["kind"] == "note"
 
 
-def test_a_text_may_hold_nothing_personal(tmp_path: Path) -> None:
+def test_a_text_may_contain_nothing_personal(tmp_path: Path) -> None:
     assert problems(tmp_path, IMPERSONAL) == set()
 
     (sample,) = Recorded.load(tmp_path).samples("train-other")
@@ -138,12 +140,14 @@ def test_a_text_may_hold_nothing_personal(tmp_path: Path) -> None:
         ("query: A2", "query: A3", "needs"),
     ],
 )
-def test_what_is_refused_of_other_kinds(tmp_path: Path, was: str, becomes: str, rule: str) -> None:
+def test_invalid_texts_of_other_kinds_are_refused(
+    tmp_path: Path, was: str, becomes: str, rule: str
+) -> None:
     assert rule in problems(tmp_path, NOTE.replace(was, becomes, 1))
     assert Recorded.load(tmp_path).sets["train-other"] == {}
 
 
-def test_declared_facts_name_the_kinds_that_there_are(tmp_path: Path) -> None:
+def test_the_error_lists_the_kinds_of_text(tmp_path: Path) -> None:
     (marked,) = parse_marked(NOTE.replace("kind: note", "kind: letter"), tmp_path / "written.txt")
 
     with pytest.raises(PiiBenchError, match=r"'letter' is no kind of text; there are chat, "):
