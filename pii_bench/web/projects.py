@@ -40,7 +40,8 @@ dates, sums, illnesses and the like.
 Mark the smallest piece that says it: "41 days", not "for 41 days"; "Halifax", not "in Halifax".
 Say whose it is. The first person of the text is A, the next is B, and so on. What two people \
 share belongs to both.
-Give each piece its type and category. Mark all its occurrences; the box "all occurrences" does so at once.
+Give each piece its type and category. Mark all its occurrences; the box "all occurrences" does so \
+at once.
 Do not mark what is about nobody: a hotline, a public holiday, a famous building that nobody lives \
 or works at.
 

@@ -1,7 +1,7 @@
 """Reviews: people compare texts before and after masking or rewriting, and judge each pair.
 
-A review of a masked run shows what leaked and what was hidden without need. In a blind review people
-judge privacy and meaning of texts of any system, in random order and without system names.
+A review of a masked run shows what leaked and what was hidden without need. In a blind review
+people judge privacy and meaning of texts of any system, in random order and without system names.
 """
 
 from __future__ import annotations

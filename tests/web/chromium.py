@@ -87,10 +87,10 @@ def chromium() -> Iterator[Any]:
 
 def complaints(page: Any) -> list[str]:
     """What the page's console says from now on: errors, and what the policy forbids."""
-    said: list[str] = []
-    page.on("console", lambda line: said.append(line.text) if line.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    return said
+    messages: list[str] = []
+    page.on("console", lambda line: messages.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    return messages
 
 
 def look(page: Any, name: str) -> None:
@@ -99,10 +99,10 @@ def look(page: Any, name: str) -> None:
         page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # The policy of the page keeps scripts of others out; axe comes in by the debugger.
-    found = axe.Axe().run(page).response["violations"]
+    violations = axe.Axe().run(page).response["violations"]
     serious = [
         f"{each['id']}: {node['html'][:120]} {node.get('failureSummary', '')[:200]}"
-        for each in found
+        for each in violations
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
     ]

@@ -56,12 +56,12 @@ PICTURES: Final = {
 def marks(sample: Sample, draw: Random, care: float) -> list[dict[str, Any]]:
     """What somebody marks who finds each entity as surely as they take care."""
     letters = {each.id: "ABCDEFGH"[n] for n, each in enumerate(sample.subjects)}
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    by_span: dict[tuple[int, int], dict[str, Any]] = {}
     for subject in sample.subjects:
         for entity in subject.entities:
             seen = draw.random() < care
             for start, end in entity.spans if seen else ():
-                found[start, end] = {
+                by_span[start, end] = {
                     "start": start,
                     "end": end,
                     "persons": [letters[subject.id]],
@@ -69,17 +69,17 @@ def marks(sample: Sample, draw: Random, care: float) -> list[dict[str, Any]]:
                     "category": entity.category,
                 }
     kept: list[dict[str, Any]] = []
-    for (start, _), mark in sorted(found.items()):
+    for (start, _), mark in sorted(by_span.items()):
         if not kept or kept[-1]["end"] <= start:
             kept.append(mark)
     return kept
 
 
 def answered(
-    browser: Browser, made: Project, by_text: dict[str, Sample], draw: Random, *, stops: bool
+    browser: Browser, project: Project, by_text: dict[str, Sample], draw: Random, *, stops: bool
 ) -> bool:
     """Finish what is next for somebody; False where they stop in the middle of stage 2."""
-    task = open_next(browser, made)
+    task = open_next(browser, project)
     state = state_of(browser, task)
     sample = by_text[state["text"]]
     if state["stage"] == 1:
@@ -113,36 +113,36 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         whole = load_dataset("multi")
         samples = [each for each in whole.samples if 450 < len(each.description) < 700][:SAMPLES]
         paths = {"new": "/projects/new", "mask": "/mask"}
-        made = create_project(
+        project = create_project(
             database,
             Plan("Letters to the council", Stages.BOTH, annotators=5, threshold=0.9),
             _of(whole, samples),
         )
         for name in (*ANNOTATORS, "adam"):
-            add_member(database, made, server.account(name).id)
+            add_member(database, project, server.account(name).id)
         by_text = {each.description: each for each in samples}
         draw = Random(19)
         for name in ANNOTATORS:
             for _ in samples:
-                answered(browsers[name], made, by_text, draw, stops=False)
+                answered(browsers[name], project, by_text, draw, stops=False)
         for name in ANNOTATORS[::-1]:
-            while "/tasks/" in _next(browsers[name], made) and answered(
-                browsers[name], made, by_text, draw, stops=name == "ann"
+            while "/tasks/" in _next(browsers[name], project) and answered(
+                browsers[name], project, by_text, draw, stops=name == "ann"
             ):
                 pass
-        paths["lead"] = f"/projects/{made.id}"
-        paths["choose"] = _next(browsers["ann"], made)
-        disputes = f"/projects/{made.id}/disputes"
+        paths["lead"] = f"/projects/{project.id}"
+        paths["choose"] = _next(browsers["ann"], project)
+        disputes = f"/projects/{project.id}/disputes"
         disputed = browsers["adam"].page(disputes)
         action = disputed.partition(f'action="{disputes}/')[2].partition('"')[0]
         opened = browsers["adam"].post(f"{disputes}/{action}", follow_redirects=False)
         paths["adjudicate"] = opened.headers["location"]
 
-        alone = create_project(
+        pilot = create_project(
             database, Plan("Pilot", Stages.MARK, annotators=1), _of(whole, samples[1:2])
         )
-        add_member(database, alone, server.account("ann").id)
-        paths["mark"] = _next(browsers["ann"], alone)
+        add_member(database, pilot, server.account("ann").id)
+        paths["mark"] = _next(browsers["ann"], pilot)
         task = int(paths["mark"].rpartition("/")[2])
         save(browsers["ann"], task, {"marks": marks(samples[1], draw, 0.9)})
 
@@ -154,8 +154,8 @@ def _of(whole: Dataset, samples: Sequence[Sample]) -> Dataset:
     return Dataset(whole.name, whole.source, whole.sha256, tuple(samples))
 
 
-def _next(browser: Browser, made: Project) -> str:
-    answer = browser.post(f"/projects/{made.id}/next", follow_redirects=False)
+def _next(browser: Browser, project: Project) -> str:
+    answer = browser.post(f"/projects/{project.id}/next", follow_redirects=False)
     return str(answer.headers["location"])
 
 
@@ -176,10 +176,10 @@ def _reviews(
             pairs.append(pair)
     paths = {}
     for kind, name in ((Kind.MASKED, "review"), (Kind.BLIND, "blind")):
-        made = create_review(server.web.database, f"Second look, {kind.value}", kind, pairs)
+        review = create_review(server.web.database, f"Second look, {kind.value}", kind, pairs)
         for who in ("ann", "bob", "olga"):
-            add_reviewer(server.web.database, made, server.account(who).id)
-            page = browsers[who].page(f"/reviews/{made.id}")
+            add_reviewer(server.web.database, review, server.account(who).id)
+            page = browsers[who].page(f"/reviews/{review.id}")
             items = _ITEM.findall(page)
             for item in items[: 9 if who == "ann" else 12]:
                 body = (
@@ -188,7 +188,7 @@ def _reviews(
                     else {"privacy": draw.choice([3, 4, 4, 5]), "meaning": draw.choice([4, 5])}
                 )
                 browsers[who].post(item, json={**body, "done": True})
-        paths[name] = _ITEM.findall(browsers["ann"].page(f"/reviews/{made.id}"))[2]
+        paths[name] = _ITEM.findall(browsers["ann"].page(f"/reviews/{review.id}"))[2]
     return paths
 
 
@@ -220,8 +220,8 @@ def shoot(browser: Any, url: str, secret: str, view: str, path: str) -> Any:
 
 def main() -> None:
     """Make the pictures."""
-    with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as path, ExitStack() as stack:
+        folder = Path(path)
         secrets, paths = prepare(str(folder / "pictures.sqlite"))
         url = stack.enter_context(serving(folder, "--database", "pictures.sqlite"))
         browser = stack.enter_context(chromium())

@@ -60,8 +60,8 @@ class Recorder:
         assert GATE.wait(60)
         if "FAIL" in sample.description:
             raise CallError("server", "HTTP 503")
-        found = dict.fromkeys(re.findall(r"\b[A-Z]\w+", sample.description), "PER")
-        return Completion(f"Subject1{json.dumps(found)}", Finish.STOP)
+        entities = dict.fromkeys(re.findall(r"\b[A-Z]\w+", sample.description), "PER")
+        return Completion(f"Subject1{json.dumps(entities)}", Finish.STOP)
 
     async def close(self) -> None:
         """Nothing to release."""

@@ -25,7 +25,7 @@ _MARKS: Final[tuple[list[dict[str, object]], ...]] = ([ANN], [ANN, BO], [])
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SaveResult:
     """What the server said: seconds of each save, and by task the remarks that it acknowledged."""
 
     times: Sequence[float]
@@ -41,11 +41,11 @@ def study(where: str, people: int) -> list[str]:
             for n in range(people)
         ]
         connection.execute(insert(ACCOUNTS), rows)
-    made = create_project(database, Plan("Many", Stages.MARK, annotators=people), dataset())
+    project = create_project(database, Plan("Many", Stages.MARK, annotators=people), dataset())
     secrets = []
     for account in list_accounts(database):
         if account.role is Role.ANNOTATOR:
-            add_member(database, made, account.id)
+            add_member(database, project, account.id)
             secrets.append(begin_session(database, account, 1))
     database.close()
     return secrets
@@ -57,7 +57,7 @@ async def changes(url: str, secret: str, saves: int) -> AsyncIterator[tuple[int,
     With the last one the sample is done.
 
     Yields:
-        The task, the remark of a change that was acknowledged, and the seconds that it took.
+        The task, the remark of a change that was acknowledged, and the seconds that it seconds.
     """
     headers = {"origin": url, "cookie": f"{COOKIE}={secret}"}
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
@@ -73,26 +73,26 @@ async def changes(url: str, secret: str, saves: int) -> AsyncIterator[tuple[int,
             answer = {"marks": _MARKS[number % 3], "remark": remark}
             is_last = number == saves - 1
             body = {"base": version, "answer": answer, "seconds": 1, "done": is_last}
-            begun = time.perf_counter()
+            start = time.perf_counter()
             saved = await client.post(f"/tasks/{task}/save", json=body)
-            took = time.perf_counter() - begun
+            seconds = time.perf_counter() - start
             saved.raise_for_status()
             version = saved.json()["version"]
-            yield task, remark, took
+            yield task, remark, seconds
 
 
-async def save_together(url: str, secrets: Sequence[str], saves: int) -> Told:
+async def save_together(url: str, secrets: Sequence[str], saves: int) -> SaveResult:
     """All save `changes` at the same time."""
     times: list[float] = []
     acknowledged: dict[int, list[str]] = {}
 
     async def person(secret: str) -> None:
-        async for task, remark, took in changes(url, secret, saves):
-            times.append(took)
+        async for task, remark, seconds in changes(url, secret, saves):
+            times.append(seconds)
             acknowledged.setdefault(task, []).append(remark)
 
     await asyncio.gather(*map(person, secrets))
-    return Told(times, acknowledged)
+    return SaveResult(times, acknowledged)
 
 
 def remarks_of(where: str) -> set[tuple[int, str]]:
@@ -104,7 +104,7 @@ def remarks_of(where: str) -> set[tuple[int, str]]:
     return {(row.task_id, json.loads(row.answer).get("remark")) for row in rows}
 
 
-def lost(where: str, told: Told) -> list[str]:
+def lost(where: str, result: SaveResult) -> list[str]:
     """What was acknowledged and is not in the database, as the versions or as the answer.
 
     Or what follows when all are done: how they agree.
@@ -119,5 +119,5 @@ def lost(where: str, told: Told) -> list[str]:
     database.close()
     if outcome is None:
         return ["the outcome"]
-    missing = [r for task, own in told.acknowledged.items() for r in own if (task, r) not in kept]
-    return missing + [own[-1] for task, own in told.acknowledged.items() if last[task] != own[-1]]
+    missing = [r for task, own in result.acknowledged.items() for r in own if (task, r) not in kept]
+    return missing + [own[-1] for task, own in result.acknowledged.items() if last[task] != own[-1]]

@@ -37,8 +37,8 @@ class Browser(TestClient):
     def page(self, path: str) -> str:
         """A page, as text."""
         answer = self.get(path, headers={"accept": "text/html"})
-        if found := _CSRF.search(answer.text):
-            self.csrf = found[1]
+        if match := _CSRF.search(answer.text):
+            self.csrf = match[1]
         return answer.text
 
     def log_in(self, name: str) -> None:
@@ -71,8 +71,8 @@ class Server:
     def on_disk(self) -> bytes:
         """What the files of the database hold; those of a database server are its own."""
         path = self.web.database.file
-        found = path.parent.glob(f"{path.name}*") if path is not None else ()
-        return b"".join(each.read_bytes() for each in found)
+        files = path.parent.glob(f"{path.name}*") if path is not None else ()
+        return b"".join(each.read_bytes() for each in files)
 
     def browser(self, name: str | None = None) -> Browser:
         """A browser, with a session if it has a name."""
@@ -107,10 +107,10 @@ def new_database(folder: Path, name: str, like: str | None = None) -> str:
     if server is None:
         path = folder / f"{name}.sqlite"
         return str(path if like is None else shutil.copy(like, path))
-    made = f"test_{name}_{uuid.uuid4().hex}"
+    name_on_server = f"test_{name}_{uuid.uuid4().hex}"
     template = "" if like is None else f" TEMPLATE {make_url(like).database}"
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {made}{template}")
+        connection.exec_driver_sql(f"CREATE DATABASE {name_on_server}{template}")
     engine.dispose()
-    return make_url(server).set(database=made).render_as_string(hide_password=False)
+    return make_url(server).set(database=name_on_server).render_as_string(hide_password=False)

@@ -91,21 +91,23 @@ def dataset(*records: Any) -> Dataset:
     return Dataset("study-00000000", "study", "0" * 64, samples)
 
 
-def project(server: Server, *people: str, records: tuple[Any, ...] = (), **plan: Any) -> Project:
+def new_project(
+    server: Server, *people: str, records: tuple[Any, ...] = (), **plan: Any
+) -> Project:
     """A project in which people take part."""
     values = {"name": "Pilot", "stages": Stages.BOTH, "annotators": 2, **plan}
-    made = create_project(server.web.database, Plan(**values), dataset(*records))
+    project = create_project(server.web.database, Plan(**values), dataset(*records))
     for name in people:
-        add_member(server.web.database, made, server.account(name).id)
-    return made
+        add_member(server.web.database, project, server.account(name).id)
+    return project
 
 
-def open_next(browser: Browser, made: Project) -> int:
+def open_next(browser: Browser, project: Project) -> int:
     """The task that somebody gets next."""
-    answer = browser.post(f"/projects/{made.id}/next", follow_redirects=False)
-    found = re.fullmatch(r"/tasks/(\d+)", answer.headers["location"])
-    assert found, answer.headers["location"]
-    return int(found[1])
+    answer = browser.post(f"/projects/{project.id}/next", follow_redirects=False)
+    match = re.fullmatch(r"/tasks/(\d+)", answer.headers["location"])
+    assert match, answer.headers["location"]
+    return int(match[1])
 
 
 def state_of(browser: Browser, task: int) -> Any:
@@ -127,9 +129,9 @@ def choice(*needed: int, **more: Any) -> Any:
     return {"needed": list(needed), "necessary": True, "sufficient": True, **more}
 
 
-def sample_ids(server: Server, made: Project) -> dict[str, int]:
+def sample_ids(server: Server, project: Project) -> dict[str, int]:
     """Numbers of a project's samples by name."""
-    query = select(SAMPLES.c.name, SAMPLES.c.id).where(SAMPLES.c.project_id == made.id)
+    query = select(SAMPLES.c.name, SAMPLES.c.id).where(SAMPLES.c.project_id == project.id)
     with server.web.database.reading() as connection:
         return {row.name: row.id for row in connection.execute(query)}
 

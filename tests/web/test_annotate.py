@@ -17,8 +17,8 @@ from tests.web.study import (
     RECORDS,
     TEXT,
     choice,
+    new_project,
     open_next,
-    project,
     sample_ids,
     save,
     state_of,
@@ -36,36 +36,36 @@ def ann(team: Server) -> Browser:
 @pytest.fixture
 def task(team: Server, ann: Browser) -> int:
     """What ann has open, the first sample of a project of hers."""
-    return open_next(ann, project(team, "ann"))
+    return open_next(ann, new_project(team, "ann"))
 
 
 def test_an_annotator_gets_sample_by_sample(team: Server, ann: Browser) -> None:
-    made = project(team, "ann", "bob")
+    project = new_project(team, "ann", "bob")
 
-    first = open_next(ann, made)
-    assert open_next(ann, made) == first
+    first = open_next(ann, project)
+    assert open_next(ann, project) == first
     assert state_of(ann, first)["text"] == TEXT
     assert save(ann, first, {"marks": [ANN]}, done=True).status_code == 200
-    assert open_next(ann, made) != first
+    assert open_next(ann, project) != first
 
 
 def test_what_others_have_begun_comes_first(team: Server) -> None:
-    made = project(team, "ann", "bob")
+    project = new_project(team, "ann", "bob")
     ann, bob = team.browser("ann"), team.browser("bob")
-    save(ann, open_next(ann, made), {"marks": []}, done=True)
-    save(ann, open_next(ann, made), {"marks": []})
+    save(ann, open_next(ann, project), {"marks": []}, done=True)
+    save(ann, open_next(ann, project), {"marks": []})
 
-    assert state_of(bob, open_next(bob, made))["text"] == TEXT
+    assert state_of(bob, open_next(bob, project))["text"] == TEXT
 
 
 def test_a_sample_has_as_many_places_as_the_project_says(team: Server) -> None:
-    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     for name in ("ann", "bob"):
-        open_next(team.browser(name), made)
+        open_next(team.browser(name), project)
 
-    answer = team.browser("adam").post(f"/projects/{made.id}/next", follow_redirects=False)
+    answer = team.browser("adam").post(f"/projects/{project.id}/next", follow_redirects=False)
 
-    assert answer.headers["location"] == f"/projects/{made.id}/work"
+    assert answer.headers["location"] == f"/projects/{project.id}/work"
 
 
 def test_every_change_is_a_version_and_undo_survives_a_reload(
@@ -109,9 +109,9 @@ def test_a_mark_without_a_category_keeps_a_sample_open(ann: Browser, task: int) 
 
 
 def test_stage_2_wants_necessary_and_sufficient_confirmed(team: Server) -> None:
-    made = project(team, "ann", stages=Stages.CHOOSE)
+    project = new_project(team, "ann", stages=Stages.CHOOSE)
     ann = team.browser("ann")
-    task = open_next(ann, made)
+    task = open_next(ann, project)
 
     assert state_of(ann, task)["query"] == "How old is he, and where?"
     refused = save(ann, task, choice(3, sufficient=False), done=True)
@@ -155,38 +155,42 @@ def test_nobody_opens_the_task_of_another(team: Server, task: int, name: str | N
 
 
 def test_a_project_is_there_for_those_who_take_part(team: Server) -> None:
-    made = project(team, "ann")
+    project = new_project(team, "ann")
     bob = team.browser("bob")
 
-    for path in (f"/projects/{made.id}/work", f"/projects/{made.id + 1}/work", "/projects/0/work"):
+    for path in (
+        f"/projects/{project.id}/work",
+        f"/projects/{project.id + 1}/work",
+        "/projects/0/work",
+    ):
         assert bob.get(path).status_code in (404, 422)
-    assert bob.post(f"/projects/{made.id}/next").status_code == 404
+    assert bob.post(f"/projects/{project.id}/next").status_code == 404
     assert "Pilot" not in bob.page("/projects")
     assert "Pilot" in team.browser("ann").page("/projects")
     assert "Pilot" in team.browser("olga").page("/projects")
 
 
 def test_who_is_taken_out_loses_what_is_open_and_keeps_what_is_done(team: Server) -> None:
-    made = project(team, "ann", "bob")
+    project = new_project(team, "ann", "bob")
     ann, olga = team.browser("ann"), team.browser("olga")
-    done = open_next(ann, made)
+    done = open_next(ann, project)
     save(ann, done, {"marks": [ANN]}, done=True)
-    opened = open_next(ann, made)
+    opened = open_next(ann, project)
     form = {"account": team.account("ann").id, "action": "remove"}
 
-    olga.post(f"/projects/{made.id}/people", data=form)
+    olga.post(f"/projects/{project.id}/people", data=form)
 
     assert ann.get(f"/tasks/{opened}").status_code == 404
     assert ann.get(f"/tasks/{done}").status_code == 404
-    page = olga.page(f"/projects/{made.id}")
+    page = olga.page(f"/projects/{project.id}")
     assert "1 of 6 answers" in page
 
 
 @pytest.mark.parametrize("name", ["ann", "adam"])
 def test_only_an_owner_leads_a_project(team: Server, name: str) -> None:
-    made = project(team, "ann", "adam")
+    project = new_project(team, "ann", "adam")
     browser = team.browser(name)
-    own = f"/projects/{made.id}"
+    own = f"/projects/{project.id}"
 
     for path in ("/projects/new", own, f"{own}/export.jsonl", f"{own}/human.jsonl"):
         assert browser.get(path).status_code == 403
@@ -198,20 +202,20 @@ def test_only_an_owner_leads_a_project(team: Server, name: str) -> None:
 
 
 def test_suggestions_begin_an_answer_where_they_are_on_and_stay_on_record(team: Server) -> None:
-    made = project(team, "ann", "bob", system="encoder", suggests=True)
+    project = new_project(team, "ann", "bob", system="encoder", suggests=True)
     mark = Mark(0, 3, ("A",), "PER", None, "encoder")
-    for sample_id in sample_ids(team, made).values():
+    for sample_id in sample_ids(team, project).values():
         keep_suggestion(team.web.database, sample_id, [mark])
     ann, bob = team.browser("ann"), team.browser("bob")
 
-    task = open_next(ann, made)
+    task = open_next(ann, project)
     assert [m["origin"] for m in state_of(ann, task)["answer"]["marks"]] == ["encoder"]
     # Removed and forged: what was seen stays on record.
     save(ann, task, {"marks": [], "suggested": None})
     assert state_of(ann, task)["answer"]["suggested"] == "encoder"
 
-    change_project(team.web.database, made, suggests=False)
-    other = open_next(bob, made)
+    change_project(team.web.database, project, suggests=False)
+    other = open_next(bob, project)
     answer = state_of(bob, other)
     assert (answer["answer"]["marks"], answer["suggestion"]) == ([], None)
     save(bob, other, {"marks": [AGE], "suggested": "encoder"})
@@ -219,41 +223,41 @@ def test_suggestions_begin_an_answer_where_they_are_on_and_stay_on_record(team: 
 
 
 def test_who_does_not_reach_the_pass_mark_gets_no_further(team: Server) -> None:
-    made = project(team, "ann", "bob", qualification=1, stages=Stages.MARK)
+    project = new_project(team, "ann", "bob", qualification=1, stages=Stages.MARK)
     ann, bob, olga = team.browser("ann"), team.browser("bob"), team.browser("olga")
 
-    save(ann, open_next(ann, made), {"marks": list(ALL)}, done=True)
-    assert "Passed: you reached 1.000" in ann.page(f"/projects/{made.id}/work")
-    assert state_of(ann, open_next(ann, made))["text"] != TEXT
+    save(ann, open_next(ann, project), {"marks": list(ALL)}, done=True)
+    assert "Passed: you reached 1.000" in ann.page(f"/projects/{project.id}/work")
+    assert state_of(ann, open_next(ann, project))["text"] != TEXT
 
-    tried = open_next(bob, made)
+    tried = open_next(bob, project)
     save(bob, tried, {"marks": [ANN]}, done=True)
     # One of five marks: Strict-F1 of A is 1, of the two subjects 1/2.
-    assert "You reached 0.500" in bob.page(f"/projects/{made.id}/work")
-    refused = bob.post(f"/projects/{made.id}/next", follow_redirects=False)
-    assert refused.headers["location"] == f"/projects/{made.id}/work"
+    assert "You reached 0.500" in bob.page(f"/projects/{project.id}/work")
+    refused = bob.post(f"/projects/{project.id}/next", follow_redirects=False)
+    assert refused.headers["location"] == f"/projects/{project.id}/work"
     # It is handed in: a second guess is the study lead's to give.
     assert save(bob, tried, {"marks": list(ALL)}, done=True).status_code == 409
 
     form = {"account": team.account("bob").id, "action": "again"}
-    olga.post(f"/projects/{made.id}/people", data=form)
-    assert state_of(bob, open_next(bob, made))["text"] == TEXT
-    olga.post(f"/projects/{made.id}/people", data={**form, "action": "admit"})
-    save(bob, open_next(bob, made), {"marks": []}, done=True)
-    assert state_of(bob, open_next(bob, made))["text"] != TEXT
+    olga.post(f"/projects/{project.id}/people", data=form)
+    assert state_of(bob, open_next(bob, project))["text"] == TEXT
+    olga.post(f"/projects/{project.id}/people", data={**form, "action": "admit"})
+    save(bob, open_next(bob, project), {"marks": []}, done=True)
+    assert state_of(bob, open_next(bob, project))["text"] != TEXT
 
 
 def test_guidelines_and_scripts_in_texts_are_text(team: Server) -> None:
-    made = project(team, "ann", guidelines="<script>alert(2)</script>")
+    project = new_project(team, "ann", guidelines="<script>alert(2)</script>")
     olga, ann = team.browser("olga"), team.browser("ann")
     ann.page("/projects")
-    page = ann.page(f"/projects/{made.id}/work")
+    page = ann.page(f"/projects/{project.id}/work")
 
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(2)" in page
     olga.post(
-        f"/projects/{made.id}/settings",
+        f"/projects/{project.id}/settings",
         data={"threshold": "0.5", "guidelines": "</textarea><script>alert(3)</script>"},
     )
-    page = olga.page(f"/projects/{made.id}")
+    page = olga.page(f"/projects/{project.id}")
     assert "<script>alert" not in page

@@ -39,7 +39,7 @@ class Visitor:
         )
         self.context.set_default_timeout(15_000)
         self.page = self.context.new_page()
-        self.said = complaints(self.page)
+        self.complaints = complaints(self.page)
         self._width = width
         if name:
             self.page.goto("/login")
@@ -105,9 +105,9 @@ def test_a_study_from_the_project_to_the_files(
 
     page.goto(project)
     olga.look("project-done")
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("link", name="Dataset with all votes").click()
-    (record,) = lines(Path(found.value.path()).read_text(encoding="utf-8"))
+    (record,) = lines(Path(download.value.path()).read_text(encoding="utf-8"))
     assert [(s["id"], [e["text"] for e in s["entities"]]) for s in record["subjects"]] == [
         ("A", ["Ann"]),
         ("B", ["Bo", "32"]),
@@ -116,7 +116,7 @@ def test_a_study_from_the_project_to_the_files(
     page.get_by_role("button", name="Put them on the leaderboard").click()
     page.get_by_text("Written.").wait_for()
     assert list((tmp_path / "results" / "human").glob("*.jsonl"))
-    assert olga.said == []
+    assert olga.complaints == []
 
     guest = Visitor(browser, url, width)
     guest.page.goto(project)
@@ -150,9 +150,9 @@ def mark_by_mouse(ann: Visitor) -> None:
     ann.saved()
     page.get_by_role("button", name="Done, next").click()
     page.get_by_text("1 marked without a category yet.").wait_for()
-    (refused,) = ann.said
+    (refused,) = ann.complaints
     assert "400" in refused
-    ann.said.clear()
+    ann.complaints.clear()
     page.get_by_label("Category").select_option("Age")
     ann.saved()
     ann.look("mark")
@@ -167,7 +167,7 @@ def mark_by_mouse(ann: Visitor) -> None:
     assert page.locator("#marks li").count() == 4
     page.get_by_role("button", name="Done, next").click()
     page.get_by_text("done", exact=True).wait_for()
-    assert ann.said == []
+    assert ann.complaints == []
 
 
 def open_task_by_keyboard(visitor: Visitor, button: str) -> None:
@@ -207,7 +207,7 @@ def mark_by_keyboard(bob: Visitor) -> None:
     bob.look("mark-keys")
     bob.press("Control+Enter")
     page.get_by_text("done", exact=True).wait_for()
-    assert bob.said == []
+    assert bob.complaints == []
 
 
 def adjudicate(adam: Visitor) -> None:
@@ -228,7 +228,7 @@ def adjudicate(adam: Visitor) -> None:
     page.get_by_role("button", name="Done, next").click()
     page.get_by_text("Nothing to decide").wait_for()
     adam.look("disputes-empty")
-    assert adam.said == []
+    assert adam.complaints == []
 
 
 def choose(ann: Visitor) -> None:
@@ -247,7 +247,7 @@ def choose(ann: Visitor) -> None:
     page.get_by_role("button", name="Done, next").click()
     page.get_by_role("heading", name="Pilot").wait_for()
     ann.look("work-done")
-    assert ann.said == []
+    assert ann.complaints == []
 
 
 def choose_by_keyboard(bob: Visitor) -> None:
@@ -285,7 +285,7 @@ def choose_by_keyboard(bob: Visitor) -> None:
     bob.look("choose-keyboard")
     bob.press("Control+Enter")
     page.get_by_role("heading", name="Pilot").wait_for()
-    assert bob.said == []
+    assert bob.complaints == []
 
 
 def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
@@ -361,4 +361,4 @@ def test_a_review_is_walked_through(browser: Any, url: str, width: int) -> None:
         page.get_by_role("button", name="Done, next").click()
     page.get_by_text("All done").wait_for()
     olga.look("review-results")
-    assert olga.said == []
+    assert olga.complaints == []

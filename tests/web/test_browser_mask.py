@@ -43,7 +43,7 @@ def test_a_prompt_is_masked_and_its_answer_put_back(
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    said = complaints(page)
+    messages = complaints(page)
 
     page.goto("/mask")
     look(page, f"mask-empty-{width}-{scheme}")
@@ -61,7 +61,7 @@ def test_a_prompt_is_masked_and_its_answer_put_back(
     page.get_by_label("The answer with tags").fill("Write to <email address>, [Email Address].")
     page.locator("#restored").get_by_text(f"Write to {MAIL}, {MAIL}.", exact=True).wait_for()
     look(page, f"mask-answer-{width}-{scheme}")
-    assert said == []
+    assert messages == []
     context.close()
 
 

@@ -34,7 +34,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_an_owner_adds_somebody_who_logs_in(browser: Any, url: str, width: int) -> None:
     page = browser.new_page(base_url=url, viewport={"width": width, "height": 800})
-    said = complaints(page)
+    messages = complaints(page)
     page.goto("/people")
     assert page.get_by_role("heading", name="Log in").is_visible()
     look(page, f"login-{width}")
@@ -63,4 +63,4 @@ def test_an_owner_adds_somebody_who_logs_in(browser: Any, url: str, width: int) 
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("link", name=f"ann-{width}").wait_for()
     assert page.get_by_role("link", name="People", exact=True).count() == 0
-    assert said == []
+    assert messages == []

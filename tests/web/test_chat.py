@@ -117,8 +117,8 @@ def test_an_answer_gets_its_words_back_also_in_json() -> None:
     (choice,) = unmask_answer(answer, MAPPING)["choices"]
 
     assert choice["message"]["content"] == "Dear Ann Lee"
-    told = json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
-    assert told == {"to": "Ann Lee", "note": 'said "no"\n'}
+    restored = json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
+    assert restored == {"to": "Ann Lee", "note": 'said "no"\n'}
     assert "logprobs" not in choice
 
 
@@ -128,8 +128,8 @@ def test_a_tag_is_put_back_wherever_it_is_split(tag: str) -> None:
     for size in range(1, len(text) + 1):
         stream = StreamUnmasker(MAPPING)
         parts = [text[at : at + size] for at in range(0, len(text), size)]
-        told = "".join([*map(stream.feed, parts), stream.finish()])
-        assert told == unmask(text, MAPPING)
+        restored = "".join([*map(stream.feed, parts), stream.finish()])
+        assert restored == unmask(text, MAPPING)
 
 
 @given(
@@ -161,8 +161,8 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
 
     def feed(index: int, text: str, finish: str | None = None) -> str:
         choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
-        (told,) = chunks.feed({"choices": [choice]})["choices"]
-        content: str = told["delta"].get("content", "")
+        (restored,) = chunks.feed({"choices": [choice]})["choices"]
+        content: str = restored["delta"].get("content", "")
         return content
 
     assert [feed(0, "To <Full"), feed(1, "On <Da"), feed(0, " Name>"), feed(1, "te 1>!")] == [
@@ -178,12 +178,12 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
 def test_arguments_of_a_tool_stream_too() -> None:
     chunks = ChunkUnmasker(MAPPING)
     pieces = ['{"to": "<Fu', 'll Name>", "note"', ': "<Note', '>"}']
-    told = ""
+    restored = ""
     for number, piece in enumerate(pieces):
         call = {"index": 0, "function": {"arguments": piece}}
         finish = "tool_calls" if number == len(pieces) - 1 else None
         choice = {"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": finish}
-        (answered,) = chunks.feed({"choices": [choice]})["choices"]
-        told += "".join(c["function"]["arguments"] for c in answered["delta"]["tool_calls"])
+        (unmasked,) = chunks.feed({"choices": [choice]})["choices"]
+        restored += "".join(c["function"]["arguments"] for c in unmasked["delta"]["tool_calls"])
 
-    assert json.loads(told) == {"to": "Ann Lee", "note": 'said "no"\n'}
+    assert json.loads(restored) == {"to": "Ann Lee", "note": 'said "no"\n'}

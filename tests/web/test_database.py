@@ -48,9 +48,9 @@ def add(database: Database, *names: str, value: str = "x") -> None:
 def names(path: Path) -> set[str]:
     database = Database(str(path))
     with database.reading() as connection:
-        found = set(connection.scalars(select(FACTS.c.name)))
+        stored = set(connection.scalars(select(FACTS.c.name)))
     database.close()
-    return found
+    return stored
 
 
 def test_what_is_deleted_is_gone_from_the_files(tmp_path: Path, database: Database) -> None:
@@ -168,8 +168,8 @@ def test_a_copy_is_whole_while_others_write(path: Path, copy: Path, database: Da
     try:
         for _ in range(5):
             back_up(str(path), copy, force=True)
-            found = names(copy)
-            assert {n[1:] for n in found if n[0] == "a"} == {n[1:] for n in found if n[0] == "b"}
+            copied = names(copy)
+            assert {n[1:] for n in copied if n[0] == "a"} == {n[1:] for n in copied if n[0] == "b"}
     finally:
         stop.set()
         thread.join()

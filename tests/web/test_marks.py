@@ -130,9 +130,9 @@ def test_the_entities_of_a_sample_come_in_order_of_the_text() -> None:
 
 
 def test_texts_found_by_a_system_are_marked_at_all_places() -> None:
-    found = [[("Bo", "PER"), ("Mars", "LOC"), ("32", "NUMBER")], [("Bo in Bonn", "LOC")]]
+    subjects = [[("Bo", "PER"), ("Mars", "LOC"), ("32", "NUMBER")], [("Bo in Bonn", "LOC")]]
 
-    assert marks_of_subjects(TEXT, found, "encoder") == (
+    assert marks_of_subjects(TEXT, subjects, "encoder") == (
         Mark(8, 18, ("B",), "LOC", None, "encoder"),
         Mark(20, 22, ("A",), "PER", None, "encoder"),
     )

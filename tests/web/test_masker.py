@@ -28,11 +28,11 @@ def masker() -> Iterator[Masker]:
     ASKED.clear()
     BEGUN.clear()
     GATE.clear()
-    made = Masker(RECORDER)
-    made.start()
-    yield made
+    masker = Masker(RECORDER)
+    masker.start()
+    yield masker
     GATE.set()
-    made.close()
+    masker.close()
 
 
 async def in_order(masker: Masker, *texts: str) -> list[str]:

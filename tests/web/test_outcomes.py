@@ -22,8 +22,8 @@ from tests.web.study import (
     TEXT,
     choice,
     lines,
+    new_project,
     open_next,
-    project,
     sample_ids,
     save,
     state_of,
@@ -37,38 +37,38 @@ if TYPE_CHECKING:
     from tests.web.server import Browser, Server
 
 
-def annotate(browser: Browser, made: Project, *marks: Any) -> None:
+def annotate(browser: Browser, project: Project, *marks: Any) -> None:
     """Finish the next sample of stage 1."""
-    assert save(browser, open_next(browser, made), {"marks": list(marks)}, done=True).is_success
+    assert save(browser, open_next(browser, project), {"marks": list(marks)}, done=True).is_success
 
 
-def choose(browser: Browser, made: Project, *needed: int, **more: Any) -> None:
+def choose(browser: Browser, project: Project, *needed: int, **more: Any) -> None:
     """Finish the next sample of stage 2."""
     answer = choice(*needed, **more)
-    assert save(browser, open_next(browser, made), answer, done=True).is_success
+    assert save(browser, open_next(browser, project), answer, done=True).is_success
 
 
-def row_of(browser: Browser, made: Project, folder: Path) -> Row:
+def row_of(browser: Browser, project: Project, folder: Path) -> Row:
     """What the leaderboard makes of a project's answers."""
     path = folder / "human" / "pilot.jsonl"
     path.parent.mkdir()
-    path.write_text(browser.get(f"/projects/{made.id}/human.jsonl").text, encoding="utf-8")
+    path.write_text(browser.get(f"/projects/{project.id}/human.jsonl").text, encoding="utf-8")
     (row,), broken = human_rows(folder)
     assert broken == []
     return row
 
 
 def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
-    made = project(team, "ann", "bob", records=RECORDS[:1], threshold=0.5)
+    project = new_project(team, "ann", "bob", records=RECORDS[:1], threshold=0.5)
     ann, bob = team.browser("ann"), team.browser("bob")
-    annotate(ann, made, *ALL)
-    waiting = ann.post(f"/projects/{made.id}/next", follow_redirects=False)
-    assert waiting.headers["location"] == f"/projects/{made.id}/work"
+    annotate(ann, project, *ALL)
+    waiting = ann.post(f"/projects/{project.id}/next", follow_redirects=False)
+    assert waiting.headers["location"] == f"/projects/{project.id}/work"
 
     # Without Bonn: of two annotators one is no majority.
-    annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
+    annotate(bob, project, ANN, BO, BO_AGAIN, AGE)
 
-    state = state_of(ann, open_next(ann, made))
+    state = state_of(ann, open_next(ann, project))
     assert state["stage"] == 2
     assert [(item["person"], item["text"]) for item in state["items"]] == [
         ("A", "Ann"),
@@ -79,15 +79,15 @@ def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
 
 
 def test_what_annotators_do_not_agree_on_goes_to_an_adjudicator(team: Server) -> None:
-    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     ann, bob, adam = (team.browser(name) for name in ("ann", "bob", "adam"))
-    annotate(ann, made, *ALL)
-    assert "Nothing to decide" in adam.page(f"/projects/{made.id}/disputes")
-    annotate(bob, made, ANN)
+    annotate(ann, project, *ALL)
+    assert "Nothing to decide" in adam.page(f"/projects/{project.id}/disputes")
+    annotate(bob, project, ANN)
 
-    page = adam.page(f"/projects/{made.id}/disputes")
+    page = adam.page(f"/projects/{project.id}/disputes")
     assert "one" in page
-    path = f"/projects/{made.id}/disputes/{sample_ids(team, made)['one']}/1"
+    path = f"/projects/{project.id}/disputes/{sample_ids(team, project)['one']}/1"
     answer = adam.post(path, follow_redirects=False)
     task = int(answer.headers["location"].rpartition("/")[2])
     state = state_of(adam, task)
@@ -99,35 +99,37 @@ def test_what_annotators_do_not_agree_on_goes_to_an_adjudicator(team: Server) ->
     assert adam.post(path, follow_redirects=False).headers == answer.headers
 
     assert save(adam, task, {"marks": [ANN, BO, AGE]}, done=True).is_success
-    assert "Nothing to decide" in adam.page(f"/projects/{made.id}/disputes")
-    items = state_of(ann, open_next(ann, made))["items"]
+    assert "Nothing to decide" in adam.page(f"/projects/{project.id}/disputes")
+    items = state_of(ann, open_next(ann, project))["items"]
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
 
 
 def test_only_who_adjudicates_sees_the_versions(team: Server) -> None:
-    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     ann, bob = team.browser("ann"), team.browser("bob")
-    annotate(ann, made, *ALL)
-    annotate(bob, made, ANN)
-    sample = sample_ids(team, made)["one"]
+    annotate(ann, project, *ALL)
+    annotate(bob, project, ANN)
+    sample = sample_ids(team, project)["one"]
 
-    assert ann.post(f"/projects/{made.id}/disputes/{sample}/1").status_code == 403
+    assert ann.post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
     adam = team.browser("adam")
-    assert adam.post(f"/projects/{made.id}/disputes/{sample}/2").status_code == 404
-    assert adam.post(f"/projects/{made.id}/disputes/{sample + 99}/1").status_code == 404
-    assert adam.post(f"/projects/{made.id}/disputes/{sample}/1").is_success
+    assert adam.post(f"/projects/{project.id}/disputes/{sample}/2").status_code == 404
+    assert adam.post(f"/projects/{project.id}/disputes/{sample + 99}/1").status_code == 404
+    assert adam.post(f"/projects/{project.id}/disputes/{sample}/1").is_success
     # A second adjudicator does not work on the same.
-    assert team.browser("olga").post(f"/projects/{made.id}/disputes/{sample}/1").status_code == 403
+    assert (
+        team.browser("olga").post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
+    )
 
 
 def test_what_counts_can_no_longer_be_changed(team: Server) -> None:
-    made = project(team, "ann", "bob", records=RECORDS[:1])
+    project = new_project(team, "ann", "bob", records=RECORDS[:1])
     ann, bob = team.browser("ann"), team.browser("bob")
-    task = open_next(ann, made)
+    task = open_next(ann, project)
     save(ann, task, {"marks": list(ALL)}, done=True)
     assert save(ann, task, {"marks": [ANN]}, done=True).is_success
     assert save(ann, task, {"marks": list(ALL)}, done=True).is_success
-    annotate(bob, made, *ALL)
+    annotate(bob, project, *ALL)
 
     refused = save(ann, task, {"marks": [ANN]})
 
@@ -137,14 +139,14 @@ def test_what_counts_can_no_longer_be_changed(team: Server) -> None:
 
 
 def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
-    made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
+    project = new_project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
-    annotate(ann, made, *ALL)
-    assert "two people must finish the same sample" in olga.page(f"/projects/{made.id}")
-    annotate(bob, made, ANN, BO, BO_AGAIN, AGE)
+    annotate(ann, project, *ALL)
+    assert "two people must finish the same sample" in olga.page(f"/projects/{project.id}")
+    annotate(bob, project, ANN, BO, BO_AGAIN, AGE)
 
     with team.web.database.reading() as connection:
-        (report,) = stage_reports(connection, made)
+        (report,) = stage_reports(connection, project)
 
     # Ten tokens, nine equal. F1 of four marks against five.
     assert report.whole.f1 == pytest.approx(8 / 9)
@@ -160,29 +162,29 @@ def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
     assert report.owners.fleiss == 1
     assert report.by_annotator["ann"].f1 == pytest.approx(8 / 9)
     assert list(report.by_pair) == [("ann", "bob")]
-    assert "0.889" in olga.page(f"/projects/{made.id}")
+    assert "0.889" in olga.page(f"/projects/{project.id}")
 
 
 def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
-    made = project(team, "ann", "bob", records=RECORDS[:1])
+    project = new_project(team, "ann", "bob", records=RECORDS[:1])
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     for browser in (ann, bob):
-        annotate(browser, made, *ALL)
-    assert lines(olga.get(f"/projects/{made.id}/export.jsonl").text) == []
+        annotate(browser, project, *ALL)
+    assert lines(olga.get(f"/projects/{project.id}/export.jsonl").text) == []
     # Items: Ann, Bo, Bonn, 32.
-    choose(ann, made, 2, 3)
-    choose(bob, made, 2, 3, persons={"2": "A"}, remark="Whose is it?")
+    choose(ann, project, 2, 3)
+    choose(bob, project, 2, 3, persons={"2": "A"}, remark="Whose is it?")
 
-    (found,) = lines(olga.get(f"/projects/{made.id}/export.jsonl").text)
+    (record,) = lines(olga.get(f"/projects/{project.id}/export.jsonl").text)
 
-    sample = sample_from_record(found)
+    sample = sample_from_record(record)
     assert sample.description == TEXT
     assert [(s.id, [e.text for e in s.entities]) for s in sample.subjects] == [
         ("A", ["Ann"]),
         ("B", ["Bo", "Bonn", "32"]),
     ]
     assert [(each.subject, each.text) for each in sample.related] == [("B", "Bonn"), ("B", "32")]
-    annotation = found["meta"]["annotation"]
+    annotation = record["meta"]["annotation"]
     votes = annotation["votes"]
     assert [(v["annotator"], v["stage"]) for v in votes] == [
         (1, "mark"),
@@ -197,65 +199,67 @@ def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
 
 
 def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) -> None:
-    made = project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.CHOOSE, threshold=0)
+    project = new_project(
+        team, "ann", "bob", records=RECORDS[:1], stages=Stages.CHOOSE, threshold=0
+    )
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     # Needed is 32 alone, which is the last of Ann, Bo, Bonn, 32.
-    choose(ann, made, 3)
-    choose(bob, made, 2, 3)
+    choose(ann, project, 3)
+    choose(bob, project, 2, 3)
 
-    row = row_of(olga, made, tmp_path)
+    row = row_of(olga, project, tmp_path)
 
-    assert (row.task, row.dataset) == (Task.QUERY_RELATED, made.dataset)
+    assert (row.task, row.dataset) == (Task.QUERY_RELATED, project.dataset)
     assert row.metrics["f1"] == pytest.approx((1 + 2 / 3) / 2)
     assert row.note == "2 people: 2 answers, 1 samples"
 
 
 def test_marks_are_scored_as_detection(team: Server, tmp_path: Path) -> None:
-    made = project(team, "ann", records=RECORDS[:1], stages=Stages.MARK, annotators=1)
-    annotate(team.browser("ann"), made, *ALL)
+    project = new_project(team, "ann", records=RECORDS[:1], stages=Stages.MARK, annotators=1)
+    annotate(team.browser("ann"), project, *ALL)
 
-    assert row_of(team.browser("olga"), made, tmp_path).metrics["strict_f1"] == 1
+    assert row_of(team.browser("olga"), project, tmp_path).metrics["strict_f1"] == 1
 
 
 def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
-    made = import_readings(team.web.database, load_dataset("frontier"))
+    project = import_readings(team.web.database, load_dataset("frontier"))
 
     with team.web.database.reading() as connection:
-        (report,) = stage_reports(connection, made)
+        (report,) = stage_reports(connection, project)
     olga = team.browser("olga")
 
     assert sorted(report.by_annotator) == ["reader a", "reader b"]
     assert report.whole.cohen is not None
     assert report.whole.cohen > 0.9
     # They are no people.
-    assert olga.get(f"/projects/{made.id}/human.jsonl").text == ""
-    found = lines(olga.get(f"/projects/{made.id}/export.jsonl").text)
-    assert len(found) > 250
-    for each in found:
+    assert olga.get(f"/projects/{project.id}/human.jsonl").text == ""
+    records = lines(olga.get(f"/projects/{project.id}/export.jsonl").text)
+    assert len(records) > 250
+    for record in records:
         # Of a version that was read again the first time counts.
-        votes = each["meta"]["annotation"]["votes"]
+        votes = record["meta"]["annotation"]["votes"]
         assert [vote["imported"] for vote in votes] == [True, True]
 
 
 def test_a_new_threshold_applies_to_what_is_undecided(team: Server) -> None:
-    made = project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    annotate(team.browser("ann"), made, *ALL)
-    annotate(team.browser("bob"), made, ANN, BO, BO_AGAIN)
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    annotate(team.browser("ann"), project, *ALL)
+    annotate(team.browser("bob"), project, ANN, BO, BO_AGAIN)
     olga = team.browser("olga")
-    assert "Nothing to decide" in olga.page(f"/projects/{made.id}/disputes")
+    assert "Nothing to decide" in olga.page(f"/projects/{project.id}/disputes")
 
-    olga.post(f"/projects/{made.id}/settings", data={"threshold": "0.99", "guidelines": ""})
+    olga.post(f"/projects/{project.id}/settings", data={"threshold": "0.99", "guidelines": ""})
 
     # Stage 2 has its items already: what was settled stays.
-    assert "Nothing to decide" in olga.page(f"/projects/{made.id}/disputes")
+    assert "Nothing to decide" in olga.page(f"/projects/{project.id}/disputes")
 
 
 def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
-    made = project(team, "ann", records=RECORDS[1:2])
-    annotate(team.browser("ann"), made)
+    project = new_project(team, "ann", records=RECORDS[1:2])
+    annotate(team.browser("ann"), project)
     is_file = team.web.database.file is not None
     assert (b"Leeds Water" in team.on_disk()) == is_file
 
-    assert team.browser("olga").post(f"/projects/{made.id}/delete").is_success
+    assert team.browser("olga").post(f"/projects/{project.id}/delete").is_success
 
     assert b"Leeds Water" not in team.on_disk()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def secret_in(page: str) -> str:
-    found = re.search(r'<pre class="secret">([^<]+)</pre>', page)
-    assert found is not None
-    return found[1]
+    match = re.search(r'<pre class="secret">([^<]+)</pre>', page)
+    assert match is not None
+    return match[1]
 
 
 def test_an_owner_adds_somebody_who_can_log_in(team: Server) -> None:

@@ -91,7 +91,7 @@ def test_what_fifty_people_save_at_once_is_all_there(url: str, tmp_path: Path) -
     secrets = study(url, 50)
 
     with serving(tmp_path, "--database", url) as address:
-        told = asyncio.run(save_together(address, secrets, 10))
+        result = asyncio.run(save_together(address, secrets, 10))
 
-    assert {len(own) for own in told.acknowledged.values()} == {10}
-    assert lost(url, told) == []
+    assert {len(own) for own in result.acknowledged.values()} == {10}
+    assert lost(url, result) == []

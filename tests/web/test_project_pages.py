@@ -16,7 +16,7 @@ from pii_bench.web.projects import Stages, find_project, samples_of
 from pii_bench.web.settings import Settings
 from tests.web.recorder import ASKED, GATE
 from tests.web.server import Server
-from tests.web.study import RECORDS, project, record
+from tests.web.study import RECORDS, new_project, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,18 +26,20 @@ RECORDER = "python:tests.web.recorder:build"
 
 
 def test_what_keeps_a_system_from_answering_is_said(team: Server) -> None:
-    made = project(team, records=RECORDS[:1], stages=Stages.MARK, system="openai/x", suggests=True)
+    project = new_project(
+        team, records=RECORDS[:1], stages=Stages.MARK, system="openai/x", suggests=True
+    )
 
-    asyncio.run(prepare(team.web.database, team.web.masker, made))
+    asyncio.run(prepare(team.web.database, team.web.masker, project))
 
     with team.web.database.reading() as connection:
-        assert "OPENAI_API_KEY" in find_project(connection, made.id).trouble
-    assert "OPENAI_API_KEY" in team.browser("olga").page(f"/projects/{made.id}")
+        assert "OPENAI_API_KEY" in find_project(connection, project.id).trouble
+    assert "OPENAI_API_KEY" in team.browser("olga").page(f"/projects/{project.id}")
 
 
 def test_a_text_without_an_answer_is_counted_and_the_others_are_prepared(team: Server) -> None:
     records = (record("one", "Ann met Bo.", [], []), record("two", "Bo will FAIL.", [], []))
-    made = project(
+    project = new_project(
         team,
         records=records,
         stages=Stages.MARK,
@@ -47,12 +49,12 @@ def test_a_text_without_an_answer_is_counted_and_the_others_are_prepared(team: S
     ASKED.clear()
     GATE.set()
 
-    asyncio.run(prepare(team.web.database, team.web.masker, made))
+    asyncio.run(prepare(team.web.database, team.web.masker, project))
 
     assert ASKED == ["Ann met Bo.", "Bo will FAIL."]
     with team.web.database.reading() as connection:
-        assert find_project(connection, made.id).trouble == "1 of 2 calls failed; prepare again"
-        first, second = samples_of(connection, made)
+        assert find_project(connection, project.id).trouble == "1 of 2 calls failed; prepare again"
+        first, second = samples_of(connection, project)
     assert [(mark["start"], mark["end"]) for mark in first.suggestion or ()] == [(0, 3), (8, 10)]
     assert {mark["origin"] for mark in first.suggestion or ()} == {RECORDER}
     assert second.suggestion is None
@@ -62,14 +64,14 @@ def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
     settings = Settings(database=str(tmp_path / "pool.sqlite"), workers=1)
     with ExitStack() as stack:
         server = Server(settings, stack)
-        made = project(server, records=RECORDS[:1], stages=Stages.MARK, system="encoder")
+        project = new_project(server, records=RECORDS[:1], stages=Stages.MARK, system="encoder")
 
-        asyncio.run(prepare(server.web.database, server.web.masker, made))
+        asyncio.run(prepare(server.web.database, server.web.masker, project))
 
         assert len(multiprocessing.active_children()) == 1
         with server.web.database.reading() as connection:
-            assert find_project(connection, made.id).trouble == ""
-            (stored,) = samples_of(connection, made)
+            assert find_project(connection, project.id).trouble == ""
+            (stored,) = samples_of(connection, project)
     marked = [(mark["start"], mark["end"]) for mark in stored.suggestion or ()]
     assert {"Bonn", "32"} <= {stored.sample.description[slice(*span)] for span in marked}
 

@@ -99,17 +99,17 @@ def test_the_clients_key_does_not_reach_the_provider(
 def test_a_stream_is_unmasked_where_tags_are_split(
     proxy: Server, protocol_server: ProtocolServer
 ) -> None:
-    said = "Dear <Full Name>, you are 32. [Email Address]! &lt;Email Address&gt;"
-    pieces = [said[at : at + 5] for at in range(0, len(said), 5)]
+    answer = "Dear <Full Name>, you are 32. [Email Address]! &lt;Email Address&gt;"
+    pieces = [answer[at : at + 5] for at in range(0, len(answer), 5)]
     # Each byte on its own: chunks are split too.
     protocol_server.script(replace(events(*map(chunk, pieces), chunk("", "stop")), trickle=2e-4))
 
     stream = client(proxy).chat.completions.create(
         model="m", messages=[{"role": "user", "content": PROMPT}], stream=True
     )
-    told = "".join(each.choices[0].delta.content or "" for each in stream)
+    restored = "".join(each.choices[0].delta.content or "" for each in stream)
 
-    assert told == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
+    assert restored == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
 
 
 def test_a_stream_that_breaks_off_says_so(proxy: Server, protocol_server: ProtocolServer) -> None:

@@ -72,26 +72,26 @@ def test_what_is_needed_and_readable_is_kept() -> None:
     assert masked_pair(sample, Prediction(Status.MALFORMED), "rules") is None
 
 
-def pair(name: str, system: str = "one") -> Pair:
+def new_pair(name: str, system: str = "one") -> Pair:
     return Pair(name, system, None, [(f"before {name}", "")], [(f"after {name} {SCRIPT}", "")])
 
 
-def review(server: Server, kind: Kind, *people: str, count: int = 3) -> Review:
-    pairs = [pair(f"s{n}", system) for n in range(count) for system in ("one", "two")]
-    made = create_review(server.web.database, "Second look", kind, pairs)
+def new_review(server: Server, kind: Kind, *people: str, count: int = 3) -> Review:
+    pairs = [new_pair(f"s{n}", system) for n in range(count) for system in ("one", "two")]
+    review = create_review(server.web.database, "Second look", kind, pairs)
     for name in people:
-        add_reviewer(server.web.database, made, server.account(name).id)
-    return made
+        add_reviewer(server.web.database, review, server.account(name).id)
+    return review
 
 
-def items(server: Server, made: Review, name: str) -> list[int]:
+def items(server: Server, review: Review, name: str) -> list[int]:
     with server.web.database.reading() as connection:
-        return order_of(connection, made, server.account(name).id)
+        return order_of(connection, review, server.account(name).id)
 
 
 def test_a_blind_review_names_no_system_and_has_an_order_for_everybody(team: Server) -> None:
-    made = review(team, Kind.BLIND, "ann", "bob", count=6)
-    anns, bobs = items(team, made, "ann"), items(team, made, "bob")
+    review = new_review(team, Kind.BLIND, "ann", "bob", count=6)
+    anns, bobs = items(team, review, "ann"), items(team, review, "bob")
 
     page = team.browser("ann").page(f"/reviews/items/{anns[0]}")
 
@@ -104,9 +104,9 @@ def test_a_blind_review_names_no_system_and_has_an_order_for_everybody(team: Ser
 
 
 def test_judgements_are_saved_as_they_come_and_lead_on(team: Server) -> None:
-    made = review(team, Kind.BLIND, "ann")
+    review = new_review(team, Kind.BLIND, "ann")
     ann = team.browser("ann")
-    order = items(team, made, "ann")
+    order = items(team, review, "ann")
     path = f"/reviews/items/{order[0]}"
 
     assert ann.post(path, json={"privacy": 4, "comment": "<script>"}).status_code == 200
@@ -115,37 +115,37 @@ def test_judgements_are_saved_as_they_come_and_lead_on(team: Server) -> None:
     assert "&lt;script&gt;</textarea>" in page
     refused = ann.post(path, json={"privacy": 4, "done": True})
     assert refused.json()["error"]["message"] == "Choose an answer to each question first."
-    led = ann.post(path, json={"privacy": 4, "meaning": 2, "done": True}).json()
-    assert led == {"next": f"/reviews/items/{order[1]}"}
+    response = ann.post(path, json={"privacy": 4, "meaning": 2, "done": True}).json()
+    assert response == {"next": f"/reviews/items/{order[1]}"}
     for item in order[1:]:
         body = {"privacy": 5, "meaning": 5, "done": True}
-        led = ann.post(f"/reviews/items/{item}", json=body).json()
-    assert led == {"next": f"/reviews/{made.id}"}
-    assert "All done" in ann.page(f"/reviews/{made.id}")
+        response = ann.post(f"/reviews/items/{item}", json=body).json()
+    assert response == {"next": f"/reviews/{review.id}"}
+    assert "All done" in ann.page(f"/reviews/{review.id}")
 
 
 def test_the_owner_sees_means_by_system(team: Server) -> None:
-    made = review(team, Kind.BLIND, "ann", "bob", count=1)
-    first = min(items(team, made, "ann"))
+    review = new_review(team, Kind.BLIND, "ann", "bob", count=1)
+    first = min(items(team, review, "ann"))
     for name, privacy in (("ann", 4), ("bob", 1)):
         body = {"privacy": privacy, "meaning": 5, "comment": "<script>x", "done": True}
         assert team.browser(name).post(f"/reviews/items/{first}", json=body).is_success
     olga = team.browser("olga")
 
-    page = olga.page(f"/reviews/{made.id}")
+    page = olga.page(f"/reviews/{review.id}")
 
     assert "<td>2.50</td><td>5.00</td>" in page
     # One text, two judges: no interval; on meaning both say 5, on privacy 4 and 1.
     assert re.search(r"Privacy</th><td>1</td><td>-1.000</td>", page)
     assert re.search(r"Meaning</th><td>1</td><td>1.000</td>", page)
     assert "<script>x" not in page
-    found = lines(olga.get(f"/reviews/{made.id}/verdicts.jsonl").text)
-    assert [(each["system"], each["reviewer"], each["privacy"]) for each in found] == [
+    verdicts = lines(olga.get(f"/reviews/{review.id}/verdicts.jsonl").text)
+    assert [(each["system"], each["reviewer"], each["privacy"]) for each in verdicts] == [
         ("one", 1, 4),
         ("one", 2, 1),
     ]
-    assert "Results" not in team.browser("ann").page(f"/reviews/{made.id}")
-    assert team.browser("ann").get(f"/reviews/{made.id}/verdicts.jsonl").status_code == 403
+    assert "Results" not in team.browser("ann").page(f"/reviews/{review.id}")
+    assert team.browser("ann").get(f"/reviews/{review.id}/verdicts.jsonl").status_code == 403
 
 
 def test_a_mean_has_an_interval_over_texts() -> None:
@@ -222,19 +222,19 @@ def test_a_stored_rewrite_run_is_reviewed(
     ],
 )
 def test_what_is_no_judgement_is_refused(team: Server, body: Any) -> None:
-    made = review(team, Kind.MASKED, "ann")
-    path = f"/reviews/items/{items(team, made, 'ann')[0]}"
+    review = new_review(team, Kind.MASKED, "ann")
+    path = f"/reviews/items/{items(team, review, 'ann')[0]}"
 
     assert team.browser("ann").post(path, json=body).status_code in (400, 422)
 
 
 def test_a_review_is_there_for_those_who_take_part(team: Server) -> None:
-    made = review(team, Kind.MASKED, "ann")
-    item = items(team, made, "ann")[0]
+    review = new_review(team, Kind.MASKED, "ann")
+    item = items(team, review, "ann")[0]
     bob = team.browser("bob")
 
     for path in (
-        f"/reviews/{made.id}",
+        f"/reviews/{review.id}",
         f"/reviews/items/{item}",
         "/reviews/99",
         "/reviews/items/99",
@@ -242,9 +242,9 @@ def test_a_review_is_there_for_those_who_take_part(team: Server) -> None:
         assert bob.get(path).status_code == 404
     assert bob.post(f"/reviews/items/{item}", json={"verdict": "good"}).status_code == 404
     assert "Second look" not in bob.page("/reviews")
-    for path in ("/reviews/new", f"/reviews/{made.id}/verdicts.jsonl"):
+    for path in ("/reviews/new", f"/reviews/{review.id}/verdicts.jsonl"):
         assert team.browser("ann").get(path).status_code == 403
-    assert team.browser("ann").post(f"/reviews/{made.id}/delete").status_code == 403
+    assert team.browser("ann").post(f"/reviews/{review.id}/delete").status_code == 403
     assert team.browser().get(f"/reviews/items/{item}").status_code == 401
 
 
@@ -268,8 +268,8 @@ def test_a_review_is_made_of_a_file_of_texts_before_and_after(team: Server) -> N
 
 
 def test_a_deleted_review_is_gone_from_the_file(team: Server) -> None:
-    made = review(team, Kind.BLIND, "ann")
+    review = new_review(team, Kind.BLIND, "ann")
 
-    assert team.browser("olga").post(f"/reviews/{made.id}/delete").is_success
+    assert team.browser("olga").post(f"/reviews/{review.id}/delete").is_success
 
     assert b"before s1" not in team.on_disk()

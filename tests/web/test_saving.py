@@ -59,7 +59,7 @@ def test_what_fifty_people_save_at_once_is_all_there(tmp_path: Path) -> None:
     secrets = study(str(where), PEOPLE)
 
     with serving(tmp_path, "--database", where.name) as url:
-        told = asyncio.run(save_together(url, secrets, SAVES))
+        result = asyncio.run(save_together(url, secrets, SAVES))
 
-    assert [len(own) for own in told.acknowledged.values()] == [SAVES] * PEOPLE
-    assert lost(str(where), told) == []
+    assert [len(own) for own in result.acknowledged.values()] == [SAVES] * PEOPLE
+    assert lost(str(where), result) == []

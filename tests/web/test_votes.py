@@ -82,16 +82,16 @@ def test_agreement_of_two() -> None:
         ballot("s3", "eva", 0),
     ]
 
-    found = agreement(ballots)
+    result = agreement(ballots)
 
-    assert found.samples == 2
-    assert found.cohen == pytest.approx((7 / 8 - 1 / 2) / (1 / 2))
+    assert result.samples == 2
+    assert result.cohen == pytest.approx((7 / 8 - 1 / 2) / (1 / 2))
     # Fleiss: 7 yes and 9 no of 16.
     expected = (7 / 16) ** 2 + (9 / 16) ** 2
-    assert found.fleiss == pytest.approx((7 / 8 - expected) / (1 - expected))
+    assert result.fleiss == pytest.approx((7 / 8 - expected) / (1 - expected))
     # Shared 2 + 1, chosen 4 by the one and 3 by the other.
-    assert found.f1 == pytest.approx(6 / 7)
-    assert found.exact == pytest.approx(1 / 2)
+    assert result.f1 == pytest.approx(6 / 7)
+    assert result.exact == pytest.approx(1 / 2)
     assert list(agreement_by_pair(ballots)) == [("eva", "tom")]
 
 
@@ -99,7 +99,7 @@ def test_agreement_on_a_value_is_that_of_the_marks_that_have_it() -> None:
     other = Mark(14, 18, ("A",), "LOC", "Country")
     versions = {"eva": [ANN, BO, BONN], "tom": [ANN, other], "kim": [ANN, BO, other]}
 
-    found = {
+    by_value = {
         aspect: agreement_by_value(
             ballot_of_marks("s", who, TEXT, marks, aspect) for who, marks in versions.items()
         )
@@ -112,14 +112,16 @@ def test_agreement_on_a_value_is_that_of_the_marks_that_have_it() -> None:
     expected = agreement(ballot_of_marks("s", who, TEXT, own) for who, own in only_b.items())
     # F1 of B: eva has two, tom none, kim one of them: 2 * 1 of 3 + 0 of 2 + 0 of 1.
     assert expected.f1 == pytest.approx(2 * 1 / (3 + 2 + 1))
-    assert found["person"]["B"].f1 == expected.f1
-    assert found["person"]["B"].exact == expected.exact == 0
-    assert list(found["type"]) == ["LOC", "PER"]
-    assert found["type"]["LOC"].fleiss == 1
-    assert found["category"]["City/Region"].f1 == 0
+    assert by_value["person"]["B"].f1 == expected.f1
+    assert by_value["person"]["B"].exact == expected.exact == 0
+    assert list(by_value["type"]) == ["LOC", "PER"]
+    assert by_value["type"]["LOC"].fleiss == 1
+    assert by_value["category"]["City/Region"].f1 == 0
     # One unit of six: 2 of 3 agree, 5 units all; 2 of 18 labels are Country.
     observed, chance = (5 + 1 / 3) / 6, (2 / 18) ** 2 + (16 / 18) ** 2
-    assert found["category"]["Country"].fleiss == pytest.approx((observed - chance) / (1 - chance))
+    assert by_value["category"]["Country"].fleiss == pytest.approx(
+        (observed - chance) / (1 - chance)
+    )
 
 
 def test_an_annotator_is_compared_with_each_other() -> None:
