@@ -180,7 +180,7 @@ def commission(order: Order, number: int) -> Commission:
     theme = _theme(voices, types, random)
     profiles, relation = _people(order, types, voices.themes[theme].facts, random)
     facts = sum(len(profile.facts) for profile in profiles.values())
-    share = facts * order.size / sum(order.types.values())
+    share = facts * order.size / plan.entities
     writer = plan.writers[index]
     who = random.choice(voices.who(writer, theme))
     voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
@@ -211,8 +211,13 @@ def commission(order: Order, number: int) -> Commission:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Values dealt over a whole set, so that their shares are exact."""
+    """Values dealt over a whole set, so that their shares are exact.
 
+    Attributes:
+        entities: number of entities in the set.
+    """
+
+    entities: int
     types: Sequence[Sequence[PiiType]]
     writers: Sequence[str]
     registers: Sequence[tuple[str, ...]]
@@ -233,6 +238,7 @@ def _plan(name: str) -> _Plan:
     sizes += [2] * (queries - len(sizes))
     random.shuffle(sizes)
     return _Plan(
+        entities=sum(order.types.values()),
         types=allot_types(order.size * order.people, order.types, random),
         writers=writers,
         registers=_offers(voices, order.people, writers, random),

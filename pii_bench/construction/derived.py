@@ -1,4 +1,4 @@
-"""What is written about recorded texts: twins of some, and conversations that join five."""
+"""Commissions based on recorded texts: twins, and conversations that join five texts."""
 
 from __future__ import annotations
 
@@ -26,89 +26,89 @@ TWINS: Final = "twins"
 TRAIN_TWINS: Final = "train-twins"
 TWIN_SETS: Final = (TWINS, TRAIN_TWINS)
 TWINNED: Final = "twinned.txt"
-"""In the folder of the recorded texts: ids of those that have twins, in order."""
+"""The file in the folder of recorded texts that lists the ids of texts with twins."""
 
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
 _TRAIN_ROUNDS: Final = ("train-multi", "train-single", "train-multi")
 _JOINED: Final = 5
 _ASKED: Final = 3
-# The texts of a conversation make up this share of it; greetings and answers are the rest.
+# The share of the joined texts in a conversation; greetings and answers are the rest.
 _TEXTS_SHARE: Final = 0.86
 
 
 def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
-    """The texts that get twins.
+    """Return the texts that get twins, in order.
 
-    For training these are all, and then those about two people again; for the test 200 of single,
-    then 200 of multi. The latter are those listed in the file `TWINNED` where it is there, so that
-    no text that is mended later takes the place of one whose twins are written. Else they are
-    drawn from the seed.
+    For training, these are all texts, and then those about two people again. For the test, these
+    are 200 texts of single and 200 of multi: those listed in `TWINNED`, or without that file,
+    a random choice. The list keeps the choice stable when texts are corrected.
 
-    A text qualifies when other facts than the needed ones are left for a second query. Of texts
-    about two people those come first in which the other person has the same kinds of facts with
-    other values.
+    A text qualifies if it has two facts for a second query that the first does not need. Texts
+    about two people are preferred if the other person has facts of the same categories with
+    different values.
 
     Raises:
-        PiiBenchError: a set is not complete, or too few of its texts qualify.
+        PiiBenchError: If a set is incomplete, or too few of its texts qualify.
     """
     if name == TRAIN_TWINS:
-        return [
-            own[key] for own in map(recorded.sets.get, _TRAIN_ROUNDS) if own for key in sorted(own)
-        ]
+        return [text for own in _TRAIN_ROUNDS for _, text in sorted(recorded.sets[own].items())]
     listed = recorded.folder / TWINNED
     if listed.exists():
-        return [recorded.find(each) for each in listed.read_text(encoding="utf-8").split()]
+        return [recorded.find(text_id) for text_id in listed.read_text(encoding="utf-8").split()]
     chosen: list[Marked] = []
     for source in ("single", "multi"):
         own = recorded.sets[source]
         if len(own) < ORDERS[source].size:
             raise PiiBenchError(f"{source}: {len(own)} of {ORDERS[source].size} texts are recorded")
         order = Random(f"{SEED}/twins/{source}").sample(sorted(own), len(own))
-        fit = [own[key] for key in order if _has_second(own[key])]
-        found = sorted(fit, key=lambda marked: not _can_be_turned(marked))[:TWINS_PER_SOURCE]
-        if len(found) < TWINS_PER_SOURCE:
-            raise PiiBenchError(f"{source}: only {len(found)} texts can have twins")
-        chosen += sorted(found, key=lambda marked: marked.id)
+        candidates = [own[key] for key in order if _has_second(own[key])]
+        candidates.sort(key=_can_be_turned, reverse=True)
+        if len(candidates) < TWINS_PER_SOURCE:
+            raise PiiBenchError(f"{source}: only {len(candidates)} texts can have twins")
+        chosen += sorted(candidates[:TWINS_PER_SOURCE], key=lambda marked: marked.id)
     return chosen
 
 
 def is_second_round(recorded: Recorded, number: int, name: str) -> bool:
-    """Whether a text has twins of a lower number already."""
+    """Return True if a number belongs to the second twins of a text."""
     return name == TRAIN_TWINS and number > sum(
         len(recorded.sets[own]) for own in set(_TRAIN_ROUNDS)
     )
 
 
 def twin_kinds(source: Marked, name: str = TWINS, *, again: bool = False) -> tuple[str, ...]:
-    """The kinds of twins that a text gets.
+    """Return the kinds of twins that a text gets.
 
-    For training, a text about two people with facts of one kind gets a pair of queries about
-    these, `one` and `other`, instead of a second query about other facts.
+    For training, a text about two people with facts of one category gets two queries about these
+    facts, `one` and `other`, instead of a second query about other facts.
 
     Args:
         source: the text.
-        name: of the set of twins.
-        again: whether it gets them in the second round.
+        name: the set of twins.
+        again: True for the second twins of a text.
     """
     if again:
         return tuple(kind + AGAIN for kind in twin_kinds(source, name) if kind != "turned")
-    pair = ("one", "other") if name == TRAIN_TWINS and _shares_a_kind(source) else ("second",)
-    return (
-        *(pair if pair != ("second",) or _has_second(source) else ()),
-        "paraphrase",
-        *(("turned",) if _can_be_turned(source) else ()),
-    )
+    kinds = ["paraphrase"]
+    if name == TRAIN_TWINS and _shares_category(source):
+        kinds = ["one", "other", *kinds]
+    elif _has_second(source):
+        kinds = ["second", *kinds]
+    if _can_be_turned(source):
+        kinds.append("turned")
+    return tuple(kinds)
 
 
 def _has_second(source: Marked) -> bool:
     facts = source.facts
-    left = [tag for tag in facts if tag not in source.queries[0].needs and not _is_name(facts[tag])]
-    return len(left) >= 2
+    needs = source.queries[0].needs
+    unused = [tag for tag in facts if tag not in needs and not _is_name(facts[tag])]
+    return len(unused) >= 2
 
 
-def _shares_a_kind(source: Marked) -> bool:
-    """Whether two people have a fact of one category with different values."""
+def _shares_category(source: Marked) -> bool:
+    """Return True if two people have facts of one category with different values."""
     values = resolve(source.text).values
     people: dict[str, dict[str, tuple[str, ...]]] = {}
     for tag, category in source.facts.items():
@@ -121,6 +121,7 @@ def _shares_a_kind(source: Marked) -> bool:
 
 
 def _can_be_turned(source: Marked) -> bool:
+    """Return True if the needs of the query can be swapped for the other person's facts."""
     facts = source.facts
     values = resolve(source.text).values
     needs = source.queries[0].needs
@@ -132,47 +133,44 @@ def _can_be_turned(source: Marked) -> bool:
 
 
 def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
-    """The twins of a portion, from 1, for a writer."""
+    """Return the text of the twin commissions in a portion, from 1."""
     sources = twin_sources(recorded, name)
-    told = []
+    commissions = []
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
-        query = source.queries[0]
+        queries = [source.queries[0]]
         again = is_second_round(recorded, number, name)
+        if again:
+            for twin in recorded.sets[name].values():
+                if twin.header["of"] == source.id:
+                    queries += twin.queries
         kinds = ", ".join(twin_kinds(source, name, again=again))
-        twins = recorded.sets[name].values() if again else ()
-        asked = [
-            query,
-            *(q for twin in twins if twin.header["of"] == source.id for q in twin.queries),
-        ]
-        related = source.header.get("relation")
-        relation = f"relation: {related} (A first)\n" if related else ""
-        told.append(
+        relation = source.header.get("relation")
+        relation_line = f"relation: {relation} (A first)\n" if relation else ""
+        commissions.append(
             f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {kinds}\n"
-            f"{relation}--- text\n{source.text}\n" + "".join(map(_told_query, asked))
+            f"{relation_line}--- text\n{source.text}\n" + "".join(map(_format_query, queries))
         )
-    return "\n".join(told)
+    return "\n".join(commissions)
 
 
-def _told_query(query: MarkedQuery) -> str:
-    whose = "its own query" if query.kind == "query" else f"its twin {query.kind!r}"
-    needs = " ".join(query.needs)
-    return (
-        f"--- {whose}: {needs} | {query.reference} | {query.domain} | {query.asker}\n{query.text}\n"
-    )
+def _format_query(query: MarkedQuery) -> str:
+    heading = "its own query" if query.kind == "query" else f"its twin {query.kind!r}"
+    fields = " | ".join((" ".join(query.needs), query.reference, query.domain, query.asker))
+    return f"--- {heading}: {fields}\n{query.text}\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation that is to be written.
+    """A conversation to write.
 
     Attributes:
         joined: ids of the five texts.
-        texts: of the five, each with the tags of the conversation.
+        texts: the five texts, with the tags of the conversation.
         facts: tag to category.
         values: tag to text.
-        asked: letters of the people whom the query is about.
-        chars: length, in characters.
+        asked: ids of the subjects that the query is about.
+        chars: length in characters.
     """
 
     id: str
@@ -186,15 +184,15 @@ class Conversation:
 
 
 def conversation(recorded: Recorded, number: int) -> Conversation:
-    """Draw the conversation of a number, from 1.
+    """Draw the conversation with a number, from 1.
 
     Raises:
-        PiiBenchError: a text that it joins is not recorded.
+        PiiBenchError: If one of its texts is not recorded.
     """
     joined = _joined()[number - 1]
     sources = [recorded.find(sample_id) for sample_id in joined]
     random = Random(f"{SEED}/distract/{number}")
-    free = iter("ABCDEFGHIJ")
+    free_letters = iter("ABCDEFGHIJ")
     people: dict[str, list[str]] = {}
     texts: list[str] = []
     facts: dict[str, str] = {}
@@ -202,14 +200,14 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
     chars = 0
     for source in sources:
         own = source.facts
-        letters = {letter: next(free) for letter in sorted({tag[0] for tag in own})}
+        letters = {letter: next(free_letters) for letter in sorted({tag[0] for tag in own})}
         people[source.id] = list(letters.values())
-        new = {tag: letters[tag[0]] + tag[1:] for tag in own}
-        found = resolve(source.text)
-        chars += len(found.text)
-        texts.append(_retagged(source.text, new))
-        facts |= {new[tag]: category for tag, category in own.items()}
-        values |= {new[tag]: found.values[tag][0] for tag in own}
+        new_tags = {tag: letters[tag[0]] + tag[1:] for tag in own}
+        resolved = resolve(source.text)
+        chars += len(resolved.text)
+        texts.append(_rename_tags(source.text, new_tags))
+        facts |= {new_tags[tag]: category for tag, category in own.items()}
+        values |= {new_tags[tag]: resolved.values[tag][0] for tag in own}
     asked = [random.choice(people[source.id]) for source in random.sample(sources, _ASKED)]
     return Conversation(
         id=f"distract-{number:04d}",
@@ -224,16 +222,16 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
 
 
 def conversation_sheets(recorded: Recorded, portion: int) -> str:
-    """The conversations of a portion, from 1, for a writer.
+    """Return the text of the conversation commissions in a portion, from 1.
 
     Raises:
-        PiiBenchError: a text that one of them joins is not recorded.
+        PiiBenchError: If a text of a conversation is not recorded.
     """
     numbers = numbers_of(portion, CONVERSATIONS)
-    return "\n".join(_told(conversation(recorded, n)) for n in numbers)
+    return "\n".join(_format_conversation(conversation(recorded, n)) for n in numbers)
 
 
-def _told(asked: Conversation) -> str:
+def _format_conversation(asked: Conversation) -> str:
     texts = "\n".join(
         f"--- {sample_id}\n{text}"
         for sample_id, text in zip(asked.joined, asked.texts, strict=True)
@@ -250,7 +248,7 @@ def _told(asked: Conversation) -> str:
 
 @cache
 def _joined() -> tuple[tuple[str, ...], ...]:
-    """The five texts of each conversation; no text is in two."""
+    """Draw the ids of the five texts of each conversation; each text is used at most once."""
     random = Random(f"{SEED}/distract")
     singles, pairs = (
         iter(random.sample(range(1, ORDERS[name].size + 1), ORDERS[name].size))
@@ -266,11 +264,11 @@ def _joined() -> tuple[tuple[str, ...], ...]:
     return tuple(groups)
 
 
-def _retagged(text: str, new: Mapping[str, str]) -> str:
-    def opened(mark: re.Match[str]) -> str:
-        return "{" + "+".join(new[tag] for tag in mark[1].split("+")) + "|"
+def _rename_tags(text: str, new_tags: Mapping[str, str]) -> str:
+    def rename(mark: re.Match[str]) -> str:
+        return "{" + "+".join(new_tags[tag] for tag in mark[1].split("+")) + "|"
 
-    return OPENING.sub(opened, text)
+    return OPENING.sub(rename, text)
 
 
 def _is_name(category: str) -> bool:

@@ -48,26 +48,26 @@ def recorded(singles: int = 1214, pairs: int = 1228) -> Recorded:
     return Recorded(Path("texts"), sets)
 
 
-def test_two_hundred_texts_of_each_kind_get_twins() -> None:
+def test_two_hundred_texts_of_each_set_get_twins() -> None:
     sources = twin_sources(recorded())
 
     assert [m.id.partition("-")[0] for m in sources] == ["single"] * 200 + ["multi"] * 200
     assert len({m.id for m in sources}) == 400
 
 
-def test_texts_that_are_listed_keep_their_twins_whatever_is_mended(tmp_path: Path) -> None:
+def test_the_list_of_texts_with_twins_is_followed(tmp_path: Path) -> None:
     found = replace(recorded(), folder=tmp_path)
     (tmp_path / "twinned.txt").write_text("single-0002\nmulti-0007\n", encoding="utf-8")
 
     assert [source.id for source in twin_sources(found)] == ["single-0002", "multi-0007"]
 
 
-def test_twins_wait_for_the_sets_to_be_complete() -> None:
+def test_twins_need_complete_sets() -> None:
     with pytest.raises(PiiBenchError, match="single: 1213 of 1214 texts are recorded"):
         twin_sources(recorded(singles=1213))
 
 
-def test_texts_of_two_come_first_where_the_other_has_such_a_fact() -> None:
+def test_texts_whose_query_can_be_turned_are_preferred() -> None:
     found = recorded()
     own = found.sets["multi"]
     for key, marked in own.items():
@@ -82,7 +82,7 @@ def test_texts_of_two_come_first_where_the_other_has_such_a_fact() -> None:
     assert len(sources) == 200
 
 
-def test_a_text_qualifies_when_two_facts_are_left_for_a_second_query() -> None:
+def test_a_text_qualifies_with_two_facts_for_a_second_query() -> None:
     found = recorded()
     for key, marked in found.sets["single"].items():
         asked = replace(marked.queries[0], needs=("A2", "A3"))
@@ -97,7 +97,7 @@ def test_kinds_of_twins() -> None:
     assert twin_kinds(multi(1)) == ("second", "paraphrase", "turned")
 
 
-def test_for_training_every_text_of_two_with_facts_of_one_kind_gets_a_pair() -> None:
+def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
     found = recorded()
     found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
     found.sets["train-single"] = {"train-single-0001": replace(single(1), id="train-single-0001")}
@@ -110,7 +110,7 @@ def test_for_training_every_text_of_two_with_facts_of_one_kind_gets_a_pair() -> 
     assert twin_kinds(one, TRAIN_TWINS) == ("second", "paraphrase")
 
 
-def test_the_second_round_shows_what_the_first_asked_and_wants_other_queries() -> None:
+def test_the_second_round_shows_the_queries_of_the_first() -> None:
     found = recorded()
     found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
     pair = (MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one"),)
@@ -118,9 +118,9 @@ def test_the_second_round_shows_what_the_first_asked_and_wants_other_queries() -
         "train-twins-0001": Marked("train-twins-0001", {"of": "train-multi-0001"}, "", pair)
     }
 
-    told = twin_sheet(found, 1, TRAIN_TWINS)
+    text = twin_sheet(found, 1, TRAIN_TWINS)
 
-    first, second = told.split("=== train-twins-")[1:]
+    first, second = text.split("=== train-twins-")[1:]
     assert "wanted: one, other, paraphrase, turned\n" in first
     assert "wanted: one-again, other-again, paraphrase-again\n" in second
     assert "--- its twin 'one': A2 | contrast | legal | desk\nIs she an adult?\n" in second
@@ -128,15 +128,15 @@ def test_the_second_round_shows_what_the_first_asked_and_wants_other_queries() -
 
 
 def test_a_sheet_of_twins_shows_text_and_first_query() -> None:
-    told = twin_sheet(recorded(), 17)
+    text = twin_sheet(recorded(), 17)
 
-    assert told.count("=== twins-") == 12
-    assert "=== twins-0201\nof: multi-" in told
-    assert "wanted: second, paraphrase, turned\n" in told
-    assert "--- its own query: A2 | implied | legal | B\nIs my sister old enough?\n" in told
+    assert text.count("=== twins-") == 12
+    assert "=== twins-0201\nof: multi-" in text
+    assert "wanted: second, paraphrase, turned\n" in text
+    assert "--- its own query: A2 | implied | legal | B\nIs my sister old enough?\n" in text
 
 
-def test_a_conversation_joins_five_texts_and_renames_their_people() -> None:
+def test_a_conversation_joins_five_texts_with_new_tags() -> None:
     asked = conversation(recorded(), 1)
 
     assert len(asked.joined) == 5
@@ -157,9 +157,9 @@ def test_no_text_is_in_two_conversations() -> None:
 
 
 def test_a_sheet_of_a_conversation_lists_facts_and_texts() -> None:
-    told = conversation_sheets(recorded(), 1)
+    text = conversation_sheets(recorded(), 1)
 
-    assert told.startswith("=== distract-0001\nplace: knowledge platform\n")
-    assert "  A1 Full Name: Ann Lee\n" in told
-    assert told.count("=== distract-") == 12
-    assert told.count("\n--- ") == 12 * 5
+    assert text.startswith("=== distract-0001\nplace: knowledge platform\n")
+    assert "  A1 Full Name: Ann Lee\n" in text
+    assert text.count("=== distract-") == 12
+    assert text.count("\n--- ") == 12 * 5
