@@ -1,4 +1,4 @@
-"""The written texts that are recorded, `data/texts/<set>/<portion>.txt`, and the sets they make."""
+"""The recorded texts in `data/texts/<set>/<portion>.txt`, and building the datasets from them."""
 
 from __future__ import annotations
 
@@ -30,102 +30,104 @@ SIZES: Final[Mapping[str, int]] = {
     FRONTIER: FRONTIER_SIZE,
     OTHER: OTHER_SIZE,
 }
-"""How many texts, or texts with twins, are recorded for each written set."""
+"""The number of texts of each set, or of texts with twins."""
 
 HARD_PER_SOURCE: Final = 100
 
 SUPERSEDED: Final = "superseded"
 
-
 CRITERIA: Final[Mapping[str, Callable[[Sample], tuple[float, ...]]]] = {
     "longest description": lambda s: (len(s.description),),
     "highest density": lambda s: (len(s.entities) / len(s.description),),
-    # Many samples need as many entities; among them the one with most to choose from.
+    # Many samples need equally many entities; those with more entities to choose from are harder.
     "most query-related": lambda s: (len(s.related), len(s.entities)),
 }
-"""How the hard set is chosen from single and multi (paper)."""
+"""The paper's criteria for choosing the hard set from single and multi."""
 
 
 def portion_of(marked_id: str) -> int:
-    """The portion, from 1, that a text belongs to: `single-0013` to the second."""
+    """Return the portion, from 1, of a text: 2 for `single-0013`."""
     return (int(marked_id.rpartition("-")[2]) - 1) // PORTION + 1
 
 
 @dataclass
 class Recorded:
-    """The written texts that are recorded, by set."""
+    """The recorded texts.
+
+    Attributes:
+        folder: their folder.
+        sets: set to sample id to text.
+    """
 
     folder: Path
     sets: dict[str, dict[str, Marked]]
 
     @classmethod
     def load(cls, folder: Path = TEXTS) -> Recorded:
-        """Read every recorded file.
+        """Read all recorded files.
 
         Raises:
-            MarkedError: one is not of the format.
+            MarkedError: If a file is invalid.
         """
         sets: dict[str, dict[str, Marked]] = {}
         for name in SIZES:
             files = sorted((folder / name).glob("*.txt"))
-            sets[name] = {m.id: m for path in files for m in read_marked(path)}
+            sets[name] = {marked.id: marked for path in files for marked in read_marked(path)}
         return cls(folder, sets)
 
     def samples(self, name: str) -> list[Sample]:
-        """The samples of a set in the order of their ids."""
-        own = self.sets[name]
-        return [sample for key in sorted(own) for sample in self.samples_of(own[key])]
+        """Return the samples of a set, sorted by the ids of their texts."""
+        texts = sorted(self.sets[name].items())
+        return [sample for _, marked in texts for sample in self.samples_of(marked)]
 
     def samples_of(self, marked: Marked) -> list[Sample]:
-        """The samples of one recorded text, or of the twins of one."""
+        """Return the samples of a text or of twins."""
         if "of" not in marked.header:
             return list(to_samples(marked))
-        source = self.find(marked.header["of"])
-        return list(to_twins(marked, source))
+        return list(to_twins(marked, self.find(marked.header["of"])))
 
     def find(self, sample_id: str) -> Marked:
-        """The recorded text of an id.
+        """Return the recorded text with an id.
 
         Raises:
-            PiiBenchError: none is recorded.
+            PiiBenchError: If there is none.
         """
-        found = self.sets.get(sample_id.rpartition("-")[0], {}).get(sample_id)
-        if found is None:
+        marked = self.sets.get(sample_id.rpartition("-")[0], {}).get(sample_id)
+        if marked is None:
             raise PiiBenchError(f"{sample_id}: no such text is recorded")
-        return found
+        return marked
 
     def add(self, name: str, marked: Marked) -> None:
-        """Record a text in the file of its portion; it replaces an earlier version.
+        """Record a text in the file of its portion.
 
-        An earlier version that somebody may have read goes to `superseded/<set>.txt`.
+        An earlier version, which somebody may have read, moves to `superseded/<set>.txt`.
         """
-        earlier = self.sets[name].get(marked.id)
+        texts = self.sets[name]
+        earlier = texts.get(marked.id)
         if earlier is not None and earlier != marked:
             path = self.folder / SUPERSEDED / f"{name}.txt"
             before = path.read_text(encoding="utf-8") + "\n" if path.exists() else ""
             write_whole(path, before + write_marked([earlier]))
-        portion, own = portion_of(marked.id), self.sets[name]
-        own[marked.id] = marked
-        path = self.folder / name / f"{portion:03d}.txt"
-        write_whole(
-            path, write_marked(own[key] for key in sorted(own) if portion_of(key) == portion)
-        )
+        texts[marked.id] = marked
+        portion = portion_of(marked.id)
+        same_file = (texts[key] for key in sorted(texts) if portion_of(key) == portion)
+        write_whole(self.folder / name / f"{portion:03d}.txt", write_marked(same_file))
 
 
 def build_sets(recorded: Recorded) -> dict[str, tuple[Sample, ...]]:
-    """Make every set from the recorded texts; hard is chosen from single and multi.
+    """Build all datasets from the recorded texts, and hard from single and multi.
 
     Returns:
-        Name to samples. The first sample of each test set has the canary.
+        Name to samples. The first sample of each test set contains the canary.
 
     Raises:
-        PiiBenchError: texts of a set are missing.
+        PiiBenchError: If a set does not have the right number of texts.
     """
-    for name in SIZES:
-        if len(recorded.sets[name]) != SIZES[name]:
-            there = len(recorded.sets[name])
+    for name, size in SIZES.items():
+        count = len(recorded.sets[name])
+        if count != size:
             raise PiiBenchError(
-                f"{name}: {there} texts are recorded in {recorded.folder / name}, not {SIZES[name]}"
+                f"{name}: {count} texts are recorded in {recorded.folder / name}, not {size}"
             )
     sets = {name: tuple(recorded.samples(name)) for name in SIZES}
     sets["hard"] = hard_set([sets["single"], sets["multi"]], HARD_PER_SOURCE)
@@ -136,9 +138,9 @@ def build_sets(recorded: Recorded) -> dict[str, tuple[Sample, ...]]:
 
 
 def hard_set(sources: Sequence[Sequence[Sample]], per_source: int) -> tuple[Sample, ...]:
-    """Choose `per_source` samples from each source, each criterion choosing in turn.
+    """Choose `per_source` samples from each source by each criterion in turn.
 
-    The samples are the sources' own; `meta` says which and by what criterion.
+    The `meta` of the new samples gives the original id and the criterion.
     """
     chosen: list[Sample] = []
     for source in sources:
@@ -149,7 +151,7 @@ def hard_set(sources: Sequence[Sequence[Sample]], per_source: int) -> tuple[Samp
         names = list(CRITERIA)
         while len(taken) < per_source:
             name = names[len(taken) % len(names)]
-            sample = next(s for s in rankings[name] if s.id not in taken)
+            sample = next(sample for sample in rankings[name] if sample.id not in taken)
             taken.add(sample.id)
             meta = {**sample.meta, "hard_of": sample.id, "criterion": name}
             chosen.append(replace(sample, id=f"hard-{len(chosen) + 1:04d}", meta=meta))

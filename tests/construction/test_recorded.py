@@ -29,11 +29,13 @@ def built(recorded: Recorded) -> dict[str, tuple[Sample, ...]]:
 
 
 @pytest.mark.parametrize("name", [*SIZES, "hard"])
-def test_the_sets_are_those_that_ship(name: str, built: dict[str, tuple[Sample, ...]]) -> None:
+def test_the_built_sets_are_the_shipped_ones(
+    name: str, built: dict[str, tuple[Sample, ...]]
+) -> None:
     assert built[name] == load_dataset(name).samples
 
 
-def test_the_canary_is_in_the_first_sample_of_each_test_set(
+def test_only_the_first_sample_of_each_test_set_contains_the_canary(
     built: dict[str, tuple[Sample, ...]],
 ) -> None:
     for name, samples in built.items():
@@ -41,14 +43,14 @@ def test_the_canary_is_in_the_first_sample_of_each_test_set(
         assert [s.meta.get("canary") for s in samples] == [first, *[None] * (len(samples) - 1)]
 
 
-def test_a_set_that_lacks_texts_is_not_built(recorded: Recorded) -> None:
+def test_an_incomplete_set_is_refused(recorded: Recorded) -> None:
     one = dict(list(recorded.sets["distract"].items())[:1])
     short = Recorded(recorded.folder, {**recorded.sets, "distract": one})
     with pytest.raises(PiiBenchError, match=r"^distract: 1 texts are recorded in .*, not 200$"):
         build_sets(short)
 
 
-def test_sizes_are_the_paper_s() -> None:
+def test_sizes_equal_the_paper_s() -> None:
     assert (SIZES["single"], SIZES["multi"], SIZES["distract"]) == (1214, 1228, 200)
     assert 2 * HARD_PER_SOURCE == 200
 
@@ -64,12 +66,12 @@ def test_train_and_dev_have_two_queries_for_each_text(
 
 
 def sample(sample_id: str, chars: int, entities: int, related: int) -> Sample:
-    found = tuple(Entity(str(n), "DEM") for n in range(entities))
+    own = tuple(Entity(str(n), "DEM") for n in range(entities))
     return Sample(
         sample_id,
         "x" * chars,
         "?",
-        (Subject("A", found),),
+        (Subject("A", own),),
         tuple(Related("A", str(n)) for n in range(related)),
         {"register": "letter"},
     )
@@ -94,25 +96,25 @@ def test_each_criterion_chooses_in_turn() -> None:
     ]
 
 
-def test_among_equal_needs_more_entities_are_harder() -> None:
+def test_more_entities_break_ties_between_equal_needs() -> None:
     rank = CRITERIA["most query-related"]
     assert rank(NEEDIER) > rank(NEEDY) > rank(LONG)
 
 
-def test_a_sample_is_chosen_once() -> None:
+def test_a_sample_is_chosen_only_once() -> None:
     # First by every criterion, chosen by one.
     best = sample("best", chars=2000, entities=2000, related=3)
     chosen = hard_set([[best, *SOURCE]], 7)
     assert len(chosen) == len({each.meta["hard_of"] for each in chosen}) == 7
 
 
-def test_every_source_gives_as_many() -> None:
+def test_every_source_gives_equally_many_samples() -> None:
     chosen = hard_set([SOURCE, SOURCE[:3]], 3)
     assert [each.id for each in chosen] == [f"hard-{n:04d}" for n in range(1, 7)]
     assert {each.meta["hard_of"] for each in chosen[3:]} == {"long", "longer", "dense"}
 
 
-def test_samples_are_the_source_s_own_but_for_id_and_origin() -> None:
+def test_only_id_and_meta_differ_from_the_source() -> None:
     (chosen,) = hard_set([[PLAIN]], 1)
     assert chosen.description == PLAIN.description
     assert (chosen.subjects, chosen.related) == (PLAIN.subjects, PLAIN.related)
