@@ -1,6 +1,6 @@
-"""From stored answers and verdicts to figures, as CSV and Markdown, without any chat model.
+"""Figures of stored answers and verdicts, as CSV and Markdown. No chat model is called.
 
-None of the files holds a text.
+None of the files contains a text of a sample or an answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
     Rewritten,
     StaleAnswersError,
-    hold_answers,
+    load_answers,
     read_answerers,
     read_judges,
     run_name,
@@ -40,16 +40,14 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown, markdown_code, markdown_table
 from pii_bench.files import write_whole
 from pii_bench.ranking.rows import Source, source_marks
-from pii_bench.runs.records import Signature
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.analysis.utility.chats import AnswerPair
-    from pii_bench.analysis.utility.stored import StoredChat
-    from pii_bench.datasets.catalog import Dataset
+    from pii_bench.analysis.utility.stored import Maskings, StoredChat
+    from pii_bench.datasets.sample import Sample
     from pii_bench.systems.relevance.embedding import Encoder
 
 _INTRODUCTION: Final = """\
@@ -84,22 +82,21 @@ _REASONS: Final = {
     Missing.UNPARSED: "verdict unparsed",
 }
 
-
 Measured: TypeAlias = tuple[UtilityRow, tuple[SampleFigures, ...]]
-"""A row with the samples that its means are over."""
+"""A row and the samples that its means are over."""
 
-_Utility: TypeAlias = "Callable[[str, AnswerPair], float | Ratings | Missing]"
-"""Of a sample's id and its answers."""
+_Utilities: TypeAlias = "Mapping[str, float | Ratings | Missing]"
+"""Utility by the id of each sample that has both answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How figures are made of what is stored.
+    """How figures are computed from stored answers.
 
     Attributes:
         embedder: the encoder's name.
         encoder: embeds answers.
-        weight: of privacy in the balance, 0 to 1.
+        weight: the weight of privacy in the balance, 0 to 1.
     """
 
     embedder: str
@@ -112,8 +109,8 @@ class UtilityCollection:
     """All figures of a results folder.
 
     Attributes:
-        measured: by dataset, answerer, measure and condition.
-        left_out: runs and lines that could not be used, each with the reason.
+        measured: sorted by dataset, answerer, measure and condition.
+        left_out: a message for each run or line that could not be used.
     """
 
     measured: tuple[Measured, ...]
@@ -121,118 +118,117 @@ class UtilityCollection:
 
 
 def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
-    """Make the figures of every run of an answerer in a results folder."""
+    """Compute the figures of every run of an answerer in a results folder."""
     left_out: list[str] = []
     runs = read_answerers(results, left_out)
-    by_condition = {(run.manifest.system.model, *run.about): run for run in runs}
+    bases = {(run.model, run.dataset): run for run in runs if run.condition == NO_MASK}
     load = cache(load_dataset)
     measured: list[Measured] = []
     for run in runs:
         try:
-            base = by_condition.get((run.manifest.system.model, run.about[0], NO_MASK))
+            base = bases.get((run.model, run.dataset))
             if base is None:
                 raise StaleAnswersError(f"there is no run under {NO_MASK} to compare with")
-            dataset = load(run.manifest.dataset.source)
-            answers = hold_answers(results, dataset, run, base)
+            answers = load_answers(results, load(run.manifest.dataset.source), run, base)
         except PiiBenchError as error:
-            about = run.manifest
-            left_out.append(f"{FOLDER}: {about.system.model} on {about.dataset.name}: {error}")
+            left_out.append(run.left_out(error))
         else:
-            measured += _measure(results, answers, dataset, measuring, left_out)
-    # The verdicts on no mask are those on mask-all too.
-    told = tuple(dict.fromkeys(left_out))
-    return UtilityCollection(tuple(sorted(measured, key=_place)), told)
+            measured.append(_measure_by_cosine(answers, measuring))
+            measured += _measure_by_judges(results, answers, measuring.weight, left_out)
+    # The verdicts for no-mask are read twice: they are those for mask-all.
+    messages = tuple(dict.fromkeys(left_out))
+    return UtilityCollection(tuple(sorted(measured, key=_place)), messages)
 
 
-def _measure(
-    results: Path,
-    answers: ConditionAnswers,
-    dataset: Dataset,
-    measuring: Measuring,
-    left_out: list[str],
-) -> Iterator[Measured]:
-    """A row by embeddings, and one for each judge."""
+def _measure_by_cosine(answers: ConditionAnswers, measuring: Measuring) -> Measured:
+    encoder = measuring.encoder
+    utilities = {
+        sample_id: similarity(encoder, pair.masked, pair.unmasked)
+        for sample_id, pair in answers.pairs.items()
+    }
+    settings = {f"embedder.{key}": value for key, value in encoder.identity.items()}
+    measure = f"cosine {measuring.embedder}"
+    return _measured(answers, measure, measuring.weight, utilities, {}, settings)
 
-    def by_embedding(_: str, pair: AnswerPair) -> float:
-        return similarity(measuring.encoder, pair.masked, pair.unmasked)
 
-    def row(
-        measure: str, utility: _Utility, prompts: Mapping[str, str], settings: Mapping[str, Any]
-    ) -> Measured:
-        figures = tuple(_figures(answers, utility))
-        card = answers.run.manifest.system
-        signature = Signature(
-            dataset=dataset.name,
-            dataset_sha256=dataset.sha256,
-            task=Task.MASKING,
-            strategy=answers.condition,
-            prompts={card.prompt: card.prompt_sha256, **prompts},
-            model=card.model,
-            returned=sorted(answers.run.returned),
-            settings={**card.settings, **settings, "weight": measuring.weight, "utility": measure},
-        )
-        return (
-            UtilityRow(
-                source=Source.RUN,
-                dataset=dataset.name,
-                condition=answers.condition,
-                oracle=answers.oracle,
-                answerer=card.model,
-                measure=measure,
-                means=Means.of(figures, measuring.weight),
-                samples=len(answers.samples),
-                asked=len(answers.asked),
-                weight=measuring.weight,
-                signature=str(signature),
-            ),
-            figures,
-        )
-
-    embedder = {f"embedder.{key}": value for key, value in measuring.encoder.identity.items()}
-    yield row(f"cosine {measuring.embedder}", by_embedding, {}, embedder)
-    about = MASK_ALL if answers.condition == NO_MASK else answers.condition
-    judged = run_name(dataset.name, about)
-    for judge in read_judges(results, answers.run.manifest.system.model, judged, left_out):
+def _measure_by_judges(
+    results: Path, answers: ConditionAnswers, weight: float, left_out: list[str]
+) -> list[Measured]:
+    run = answers.run
+    # Without masking, an answer is compared with itself: there is nothing to ask a judge.
+    unmasked = run.condition == NO_MASK
+    judged = run_name(run.dataset, MASK_ALL if unmasked else run.condition)
+    measured = []
+    for judge in read_judges(results, run.model, judged, left_out):
         card = judge.manifest.system
-        told = {**card.settings, "returned": "+".join(sorted(judge.returned))}
-        settings = {f"judge.{key}": value for key, value in told.items()}
-        # Of an answer compared with itself there is nothing to ask a judge.
-        by_judge = (lambda *_: 1.0) if answers.condition == NO_MASK else _verdicts(judge, answers)
-        yield row(f"judge {card.model}", by_judge, {card.prompt: card.prompt_sha256}, settings)
+        utilities = dict.fromkeys(answers.pairs, 1.0) if unmasked else _verdicts(judge, answers)
+        prompts = {card.prompt: card.prompt_sha256}
+        judge_settings = {**card.settings, "returned": "+".join(judge.returned)}
+        settings = {f"judge.{key}": value for key, value in judge_settings.items()}
+        measure = f"judge {card.model}"
+        measured.append(_measured(answers, measure, weight, utilities, prompts, settings))
+    return measured
 
 
-def _verdicts(judge: StoredChat, answers: ConditionAnswers) -> _Utility:
+def _verdicts(judge: StoredChat, answers: ConditionAnswers) -> _Utilities:
     responses = judge.responses(judge_questions(answers.pairs), answers.asked)
-
-    def by_judge(sample_id: str, _: AnswerPair) -> Ratings | Missing:
+    verdicts: dict[str, Ratings | Missing] = {}
+    for sample_id in answers.pairs:
         response = responses.get(sample_id)
         if response is None:
-            return Missing.NO_VERDICT
-        return read_verdict(response) or Missing.UNPARSED
-
-    return by_judge
-
-
-def _figures(answers: ConditionAnswers, utility: _Utility) -> Iterator[SampleFigures]:
-    for sample in answers.asked:
-        masked = answers.maskings.get(sample.id)
-        if masked is None:
-            yield SampleFigures(sample.id, None, None, Missing.NO_MASKING)
-            continue
-        entities = [entity.text for entity in sample.entities]
-        if isinstance(masked, Rewritten):
-            protected = privacy_of_rewriting(entities, sample.description, masked.text)
+            verdicts[sample_id] = Missing.NO_VERDICT
         else:
-            hidden = [(span.start, span.end) for span in masked.spans]
-            protected = privacy(entities, sample.description, hidden)
-        pair = answers.pairs.get(sample.id)
-        match Missing.NO_ANSWER if pair is None else utility(sample.id, pair):
-            case Missing() as why:
-                yield SampleFigures(sample.id, protected, None, why)
-            case Ratings() as ratings:
-                yield SampleFigures(sample.id, protected, ratings.utility, ratings=ratings)
-            case value:
-                yield SampleFigures(sample.id, protected, value)
+            verdicts[sample_id] = read_verdict(response) or Missing.UNPARSED
+    return verdicts
+
+
+def _measured(
+    answers: ConditionAnswers,
+    measure: str,
+    weight: float,
+    utilities: _Utilities,
+    prompts: Mapping[str, str],
+    settings: Mapping[str, Any],
+) -> Measured:
+    """Make a row; `prompts` and `settings` are what its measure adds to the signature."""
+    figures = tuple(
+        _sample_figures(sample, answers.maskings, utilities.get(sample.id, Missing.NO_ANSWER))
+        for sample in answers.asked
+    )
+    settings = {**settings, "weight": weight, "utility": measure}
+    row = UtilityRow(
+        source=Source.RUN,
+        dataset=answers.run.dataset,
+        condition=answers.run.condition,
+        oracle=answers.oracle,
+        answerer=answers.run.model,
+        measure=measure,
+        means=Means.of(figures, weight),
+        samples=len(answers.samples),
+        asked=len(answers.asked),
+        weight=weight,
+        signature=answers.run.signature(Task.MASKING, prompts, settings),
+    )
+    return row, figures
+
+
+def _sample_figures(
+    sample: Sample, maskings: Maskings, utility: float | Ratings | Missing
+) -> SampleFigures:
+    masked = maskings.get(sample.id)
+    if masked is None:
+        return SampleFigures(sample.id, None, None, Missing.NO_MASKING)
+    entities = [entity.text for entity in sample.entities]
+    if isinstance(masked, Rewritten):
+        protected = privacy_of_rewriting(entities, sample.description, masked.text)
+    else:
+        spans = [(span.start, span.end) for span in masked.spans]
+        protected = privacy(entities, sample.description, spans)
+    if isinstance(utility, Missing):
+        return SampleFigures(sample.id, protected, None, utility)
+    if isinstance(utility, Ratings):
+        return SampleFigures(sample.id, protected, utility.utility, ratings=utility)
+    return SampleFigures(sample.id, protected, utility)
 
 
 def _place(measured: Measured) -> tuple[object, ...]:
@@ -243,12 +239,12 @@ def _place(measured: Measured) -> tuple[object, ...]:
 
 
 def record_of(row: UtilityRow) -> dict[str, object]:
-    """A row as one record, the columns of the CSV file by name."""
+    """Return the values of a row by CSV column."""
     means = row.means
-    three = means.privacy, means.utility, means.balanced
     values = (
         *(row.source, row.dataset, row.condition, row.oracle, row.answerer, row.measure),
-        *(row.weight, *(mean.value for mean in three), *(mean.samples for mean in three)),
+        *(row.weight, means.privacy.value, means.utility.value, means.balanced.value),
+        *(means.privacy.samples, means.utility.samples, means.balanced.samples),
         *(row.samples, row.asked),
         *(None if row.asked is None else means.missing.get(why, 0) for why in Missing),
         *(means.ratings or (None, None)),
@@ -258,12 +254,12 @@ def record_of(row: UtilityRow) -> dict[str, object]:
 
 
 def to_csv(rows: Sequence[UtilityRow]) -> str:
-    """One line per row, four decimals; what is unknown is empty."""
+    """Return CSV with one line per row and four decimals; unknown values are empty."""
     return csv_text(_COLUMNS, (record_of(row).values() for row in rows))
 
 
 def samples_to_csv(measured: Sequence[Measured]) -> str:
-    """One line per row and sample."""
+    """Return CSV with one line per row and sample."""
     lines = (
         [
             *(row.dataset, row.condition, row.answerer, row.measure, each.id),
@@ -277,7 +273,7 @@ def samples_to_csv(measured: Sequence[Measured]) -> str:
 
 
 def to_markdown(rows: Sequence[UtilityRow]) -> str:
-    """One table per dataset, the paper's last, then the signatures."""
+    """Return one table per dataset in the order of rows, then the signatures."""
     parts = [_INTRODUCTION]
     for dataset, group in groupby(rows, key=lambda row: row.dataset):
         parts.append(f"## {markdown(dataset)}\n\n{to_table(list(group))}\n")
@@ -289,14 +285,16 @@ def to_markdown(rows: Sequence[UtilityRow]) -> str:
 
 
 def to_table(rows: Sequence[UtilityRow]) -> str:
-    """The Markdown table of some rows."""
+    """Return rows as a Markdown table."""
     header = ("Masked", "Answerer", "U by", "P", "U", "B", "Asked", "Missing", "Source")
     lines = [
         (
             row.condition,
             row.answerer,
             row.measure,
-            *map(_figure, (row.means.privacy, row.means.utility, row.means.balanced)),
+            _figure(row.means.privacy),
+            _figure(row.means.utility),
+            _figure(row.means.balanced),
             "" if row.asked is None else f"{row.asked}/{row.samples}",
             ", ".join(f"{n} {_REASONS[why]}" for why, n in sorted(row.means.missing.items())),
             ", ".join(source_marks(row)),
@@ -312,10 +310,10 @@ def write_utility(
     """Write `utility.csv`, `utility.md` and `samples.csv` into `<results>/utility`.
 
     Raises:
-        ResultsError: they cannot be written.
+        ResultsError: a file cannot be written.
     """
     folder = results / FOLDER
-    table, page, samples = (folder / name for name in ("utility.csv", "utility.md", "samples.csv"))
+    table, page, samples = folder / "utility.csv", folder / "utility.md", folder / "samples.csv"
     rows = [*(row for row, _ in measured), *published]
     write_whole(table, to_csv(rows))
     write_whole(page, to_markdown(rows))

@@ -1,4 +1,4 @@
-"""Which of two versions of a text judges prefer: written anew, or masked as gold tells."""
+"""Judges' preferences between texts rewritten by a model and texts masked according to gold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
-from pii_bench.runs.records import Signature
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceRow:
-    """What one judge says of the rewritten texts of one model on one dataset.
+    """The verdicts of one judge on the rewritten texts of one model on one dataset.
 
     Attributes:
-        condition: who wrote the texts anew.
-        samples: of the dataset, those with a query.
-        texts: those of them that were asked about, so have a rewritten text.
-        counts: how many of these have each outcome.
-        unparsed: how many verdicts, in one order or both, say nothing.
-        missing: how many calls failed or were not made.
+        condition: model and prompt that rewrote the texts.
+        samples: number of samples with a query.
+        texts: number of rewritten texts that the judge was asked about.
+        counts: number of texts with each outcome.
+        unparsed: number of verdicts that name no version in one order or both.
+        missing: number of calls that failed or were not made.
         signature: the line that reproduces the row.
     """
 
@@ -61,72 +60,58 @@ class PreferenceRow:
 
     @property
     def preferred(self) -> float | None:
-        """Wins and half of ties and flips, of all that are judged; 0.5 is no preference."""
+        """The share of wins, ties and flips counting half; None without verdicts."""
         judged = sum(self.counts.values())
         halves = self.counts.get(Preference.TIE, 0) + self.counts.get(Preference.FLIP, 0)
         return (self.counts.get(Preference.WIN, 0) + halves / 2) / judged if judged else None
 
 
-def text_pairs(samples: Sequence[Sample], written: Maskings) -> dict[str, TextPair]:
-    """The versions of the samples that have a rewritten text, by id."""
-    chosen = [sample for sample in samples if sample.id in written]
-    masked = mask_by_gold(MASK_UNRELATED, chosen)
-    return {each.id: TextPair(written[each.id].text, masked[each.id].text) for each in chosen}
+def text_pairs(samples: Sequence[Sample], rewritings: Maskings) -> dict[str, TextPair]:
+    """Return both versions of the samples that have a rewritten text, by id."""
+    masked = mask_by_gold(MASK_UNRELATED, [each for each in samples if each.id in rewritings])
+    return {
+        sample_id: TextPair(rewritten=rewritings[sample_id].text, masked=masking.text)
+        for sample_id, masking in masked.items()
+    }
 
 
 def collect_preferences(results: Path, left_out: list[str]) -> list[PreferenceRow]:
-    """The rows of all stored runs of judges of texts.
+    """Return a row for each stored run of a judge of texts.
 
     Args:
-        results: the folder.
-        left_out: is told of runs and lines that cannot be used, each with the reason.
+        results: the results folder.
+        left_out: receives a message for each run or line that cannot be used.
     """
     rows = []
     for run in read_text_judges(results, left_out):
         try:
             rows.append(_row(results, run))
         except PiiBenchError as error:
-            about = run.manifest
-            left_out.append(f"{FOLDER}: {about.system.model} on {about.dataset.name}: {error}")
+            left_out.append(run.left_out(error))
     return sorted(rows, key=lambda row: (row.dataset, row.condition, row.judge))
 
 
 def _row(results: Path, run: StoredChat) -> PreferenceRow:
-    manifest = run.manifest
-    card = manifest.system
-    dataset = load_dataset(manifest.dataset.source)
-    if dataset.sha256 != manifest.dataset.sha256:
-        raise PiiBenchError("the dataset has changed")
-    name, condition = run.about
+    dataset = load_dataset(run.manifest.dataset.source)
+    if dataset.sha256 != run.manifest.dataset.sha256:
+        raise PiiBenchError("the dataset has changed since this run; run it again")
     model, prompt = run.masked_by
     samples = applicable(Task.REWRITE, dataset.samples)
     pairs = text_pairs(samples, read_rewritings(results, model, prompt, dataset))
     # With --limit only some were asked about.
-    pairs = {each: pair for each, pair in pairs.items() if each in run.records}
+    pairs = {sample_id: pair for sample_id, pair in pairs.items() if sample_id in run.records}
     responses = run.responses(text_questions(pairs, (model, prompt)), samples)
-    told = [None if each is None else read_preference(each) for each in responses.values()]
-    failed = sum(each is None for each in responses.values())
+    verdicts = [read_preference(each) for each in responses.values() if each is not None]
     return PreferenceRow(
-        dataset=name,
-        condition=condition,
-        judge=card.model,
+        dataset=run.dataset,
+        condition=run.condition,
+        judge=run.model,
         samples=len(samples),
         texts=len(pairs),
-        counts=Counter(each for each in told if each is not None),
-        unparsed=sum(each is None for each in told) - failed,
-        missing=len(pairs) - len(responses) + failed,
-        signature=str(
-            Signature(
-                dataset=name,
-                dataset_sha256=dataset.sha256,
-                task=Task.REWRITE,
-                strategy=condition,
-                prompts={card.prompt: card.prompt_sha256},
-                model=card.model,
-                returned=sorted(run.returned),
-                settings=card.settings,
-            )
-        ),
+        counts=Counter(verdict for verdict in verdicts if verdict is not None),
+        unparsed=verdicts.count(None),
+        missing=len(pairs) - len(verdicts),
+        signature=run.signature(Task.REWRITE),
     )
 
 
@@ -144,7 +129,7 @@ and flips. Rewritings that failed are in no count but that of the samples.
 
 
 def preferences_to_csv(rows: Sequence[PreferenceRow]) -> str:
-    """One line per row."""
+    """Return CSV with one line per row."""
     return csv_text(
         _COLUMNS,
         (
@@ -159,7 +144,7 @@ def preferences_to_csv(rows: Sequence[PreferenceRow]) -> str:
 
 
 def preferences_to_table(rows: Sequence[PreferenceRow]) -> str:
-    """The rows as a Markdown table."""
+    """Return rows as a Markdown table."""
     header = ("Dataset", "Rewritten by", "Judge", "Texts", "Wins", "Losses", "Ties", "Flips")
     lines = [
         (
@@ -174,14 +159,14 @@ def preferences_to_table(rows: Sequence[PreferenceRow]) -> str:
 
 
 def write_preferences(rows: Sequence[PreferenceRow], results: Path) -> tuple[Path, ...]:
-    """Write `texts.csv` and `texts.md` into `<results>/utility`, if there are rows.
+    """Write `texts.csv` and `texts.md` into `<results>/utility` if there are rows.
 
     Raises:
-        ResultsError: they cannot be written.
+        ResultsError: a file cannot be written.
     """
     if not rows:
         return ()
-    table, page = (results / FOLDER / name for name in ("texts.csv", "texts.md"))
+    table, page = results / FOLDER / "texts.csv", results / FOLDER / "texts.md"
     write_whole(table, preferences_to_csv(rows))
     body = f"# Which text is better\n\n{EXPLANATION}\n{preferences_to_table(rows)}\n"
     write_whole(page, body)

@@ -1,8 +1,8 @@
-"""Stored maskings, answers and verdicts: where they are, and which answer what is asked today.
+"""Stored maskings, answers and verdicts: their paths, and which match the current requests.
 
-Gold tells what is masked for three conditions, the paper's; a system tells it for any other, whose
-name is `<model>+<prompt>` of its query-related run, or of the run in which it wrote the texts anew.
-The answers under one condition are compared with gold and with the answers to no mask.
+A condition says what is masked. Gold decides it for the three conditions of the paper. Any other
+condition is a system, named `<model>+<prompt>` after its query-related run or the run that rewrote
+the texts. The answers under each condition are compared with those without masking.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import mask
 from pii_bench.ranking.stored import read_run
-from pii_bench.runs.records import Manifest, RunRecord, read_manifest
+from pii_bench.runs.records import Manifest, RunRecord, Signature, read_manifest
 from pii_bench.runs.responses import compose
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Task
@@ -46,33 +46,33 @@ MASK_ALL: Final = "mask-all"
 MASK_UNRELATED: Final = "mask-query-unrelated"
 
 GOLD_CONDITIONS: Final = (NO_MASK, MASK_ALL, MASK_UNRELATED)
-"""Nothing, all gold entities, and the ideal: all but the related ones."""
+"""Mask nothing, all gold entities, or (the ideal) all but the related ones."""
 
 FOLDER: Final = "utility"
-"""The folder of results that everything here is in; runs of systems are not."""
+"""The folder in results with answers, verdicts and figures; runs of systems are in `runs`."""
 
-# No name of a dataset holds it.
-_UNDER: Final = "@"
+# No dataset name contains it.
+_SEPARATOR: Final = "@"
 
 
 Maskings: TypeAlias = "Mapping[str, Masked | Rewritten]"
-"""Sample id to its masked or rewritten description; samples where that failed are absent."""
+"""Sample id to its masked or rewritten description, without samples where that failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A description that was written anew."""
+    """A description rewritten by a model."""
 
     text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Masker:
-    """The stored answers of a system on one dataset.
+    """The stored predictions of a system on one dataset.
 
     Attributes:
-        oracle: whether it is told gold.
-        predictions: sample id to what it says of both tasks.
+        oracle: whether the system sees gold.
+        predictions: sample id to the prediction of both tasks.
     """
 
     oracle: bool
@@ -80,23 +80,18 @@ class Masker:
 
 
 def condition_of(model: str, prompt: str) -> str:
-    """The condition under which a system masks.
-
-    Args:
-        model: as its card names it.
-        prompt: of its query-related answers.
-    """
+    """Return the condition of a system, by the model and prompt of its query-related card."""
     return f"{model}+{prompt}"
 
 
 def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
-    """Mask what one of `GOLD_CONDITIONS` says.
+    """Mask samples under one of `GOLD_CONDITIONS`.
 
     Raises:
         ValueError: another condition.
     """
     if condition not in GOLD_CONDITIONS:
-        raise ValueError(f"{condition} is not told by gold")
+        raise ValueError(f"{condition} is no condition that gold decides")
     maskings = {}
     for sample in samples:
         entities = () if condition == NO_MASK else sample.entities
@@ -108,30 +103,31 @@ def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
 
 
 def mask_by_system(masker: Masker, samples: Iterable[Sample]) -> Maskings:
-    """Mask the entities that a system finds and does not call needed.
+    """Mask the entities that a system finds and does not predict to be related.
 
-    A sample has no masking if the system failed in either task: what it masks is not known.
+    A sample has no masking if the system failed in either task.
     """
     maskings = {}
     for sample in samples:
-        said = masker.predictions.get(sample.id)
-        if said is not None and said.subjects is not None and said.related is not None:
-            entities = [entity for subject in said.subjects for entity in subject]
-            maskings[sample.id] = mask(sample.description, entities, said.related)
+        predicted = masker.predictions.get(sample.id)
+        if predicted is None or predicted.subjects is None or predicted.related is None:
+            continue
+        entities = [entity for subject in predicted.subjects for entity in subject]
+        maskings[sample.id] = mask(sample.description, entities, predicted.related)
     return maskings
 
 
 def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Dataset) -> Masker:
-    """Read the runs of a system.
+    """Read the detection and the query-related run of a system.
 
     Args:
-        results: the folder whose `runs` they are in.
-        model: as its card names it.
-        prompts: of its detection and of its query-related run.
-        dataset: what it was run on.
+        results: the folder that contains `runs`.
+        model: the model in its cards.
+        prompts: the prompts of the two runs.
+        dataset: the dataset of the runs.
 
     Raises:
-        InputFileError: a run is absent or broken, or is on another file of that name.
+        InputFileError: a run is absent or broken, or the dataset's file has changed since.
     """
     detection, related = (_read_run(results, model, prompt, dataset) for prompt in prompts)
     both = detection.predictions.keys() & related.predictions.keys()
@@ -145,11 +141,12 @@ def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Da
 
 
 def read_rewritings(results: Path, model: str, prompt: str, dataset: Dataset) -> Maskings:
-    """Read the run in which a model wrote the texts anew; otherwise as `read_masker`."""
+    """Read the run in which a model rewrote the texts; raises as `read_masker` does."""
+    predictions = _read_run(results, model, prompt, dataset).predictions
     return {
-        sample_id: Rewritten(said.rewritten)
-        for sample_id, said in _read_run(results, model, prompt, dataset).predictions.items()
-        if said.rewritten is not None
+        sample_id: Rewritten(predicted.rewritten)
+        for sample_id, predicted in predictions.items()
+        if predicted.rewritten is not None
     }
 
 
@@ -157,43 +154,43 @@ def _read_run(results: Path, model: str, prompt: str, dataset: Dataset) -> Run:
     path = RunFiles.at(results / "runs", model, prompt, dataset.name).manifest
     run = read_run(path, dataset)
     if run.manifest.dataset.sha256 != dataset.sha256:
-        raise InputFileError(path, f"{dataset.name} has changed since")
+        raise InputFileError(path, f"{dataset.name} has changed since this run; run it again")
     return run
 
 
 def run_name(dataset: str, condition: str) -> str:
-    """How the runs about a dataset under a condition are named."""
-    return f"{dataset}{_UNDER}{condition}"
+    """Return the name of the runs on a dataset under a condition."""
+    return f"{dataset}{_SEPARATOR}{condition}"
 
 
 def split_name(run: str) -> tuple[str, str]:
-    """Dataset and condition of a run's name."""
-    dataset, _, condition = run.partition(_UNDER)
+    """Split the name of a run into dataset and condition."""
+    dataset, _, condition = run.partition(_SEPARATOR)
     return dataset, condition
 
 
 def answers_folder(results: Path) -> Path:
-    """`<results>/utility/answers`, with a folder per answerer."""
+    """Return `<results>/utility/answers`, which has a folder per answerer."""
     return results / FOLDER / "answers"
 
 
 def verdicts_folder(results: Path, answerer: str) -> Path:
-    """`<results>/utility/verdicts/<answerer>`, with a folder per judge."""
+    """Return `<results>/utility/verdicts/<answerer>`, which has a folder per judge."""
     return RunFiles.at(results / FOLDER / "verdicts", answerer, JUDGE, "").model_folder
 
 
 def texts_folder(results: Path) -> Path:
-    """`<results>/utility/texts`, with a folder per judge of texts."""
+    """Return `<results>/utility/texts`, which has a folder per judge of texts."""
     return results / FOLDER / "texts"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChat:
-    """A run of an answerer or a judge, read back.
+    """A stored run of an answerer or a judge.
 
     Attributes:
         records: by sample id.
-        unreadable: lines that cannot be read, by file, line and reason.
+        unreadable: one message for each line that cannot be read.
     """
 
     manifest: Manifest
@@ -202,7 +199,7 @@ class StoredChat:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The run of a manifest.
+        """Read the run of a manifest.
 
         Raises:
             InputFileError: the manifest is broken.
@@ -213,84 +210,125 @@ class StoredChat:
         return cls(read_manifest(path), by_id, tuple(unreadable))
 
     @property
-    def about(self) -> tuple[str, str]:
-        """Dataset and condition."""
-        return split_name(self.manifest.dataset.name)
+    def model(self) -> str:
+        """The answerer or judge."""
+        return self.manifest.system.model
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return split_name(self.manifest.dataset.name)[0]
+
+    @property
+    def condition(self) -> str:
+        """What was masked."""
+        return split_name(self.manifest.dataset.name)[1]
 
     @property
     def masked_by(self) -> tuple[str, ...]:
-        """What names the runs by which the texts were masked, if they were."""
+        """Model and prompts of the runs that masked the texts, if systems did."""
         return tuple(self.manifest.system.settings.get(MASKED_BY, ()))
 
     @property
-    def returned(self) -> frozenset[str]:
-        """The models that the provider said it used."""
+    def returned(self) -> list[str]:
+        """The sorted model names that the provider returned."""
         completions = (each for record in self.records.values() for each in record.completions)
-        return frozenset(each.model for each in completions if each.model)
+        return sorted({each.model for each in completions if each.model})
 
     def responses(
         self, questions: Questions, samples: Iterable[Sample]
     ) -> dict[str, ModelResponse | None]:
-        """What came for samples, by id, as far as today's questions were asked.
+        """Return the stored responses to questions, by sample id.
 
         Returns:
-            None for a call that failed; samples about which there is nothing to ask, or
-            something else was asked, are absent.
+            None for a failed call. Samples without questions, or whose stored request
+            differs from the current one, are absent.
         """
         card = self.manifest.system
-        found: dict[str, ModelResponse | None] = {}
+        responses: dict[str, ModelResponse | None] = {}
         for sample in samples:
             record = self.records.get(sample.id) if sample.id in questions.fields else None
             if record and record.request == request_hash(card, questions.messages(sample)):
-                found[sample.id] = record.written
-        return found
+                responses[sample.id] = record.written
+        return responses
+
+    def signature(
+        self,
+        task: Task,
+        prompts: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Return the line that reproduces the figures of this run.
+
+        Args:
+            task: the task of the signature.
+            prompts: hashes of other prompts that the figures depend on, by name.
+            settings: other settings that they depend on.
+        """
+        card = self.manifest.system
+        signature = Signature(
+            dataset=self.dataset,
+            dataset_sha256=self.manifest.dataset.sha256,
+            task=task,
+            strategy=self.condition,
+            prompts={card.prompt: card.prompt_sha256, **(prompts or {})},
+            model=card.model,
+            returned=self.returned,
+            settings={**card.settings, **(settings or {})},
+        )
+        return str(signature)
+
+    def left_out(self, error: PiiBenchError) -> str:
+        """Return the message that this run is left out because of an error."""
+        return f"{FOLDER}: {self.model} on {self.manifest.dataset.name}: {error}"
 
 
 def read_answerers(results: Path, left_out: list[str]) -> list[StoredChat]:
-    """All runs of answerers, by answerer and name.
+    """Read all runs of answerers, sorted by answerer and name.
 
     Args:
-        results: the folder.
-        left_out: is told of runs and lines that cannot be read, each with the reason.
+        results: the results folder.
+        left_out: receives a message for each run or line that cannot be read.
     """
     return _read_all(answers_folder(results).glob(f"*/{ANSWER}/*.run.json"), left_out)
 
 
 def read_judges(results: Path, answerer: str, run: str, left_out: list[str]) -> list[StoredChat]:
-    """The runs of all judges about one run of an answerer, by judge; `left_out` as above."""
+    """Read the runs of all judges on one run of an answerer, as `read_answerers` does."""
     folder = verdicts_folder(results, answerer)
     name = RunFiles.at(folder, "", JUDGE, run).manifest.name
     return _read_all(folder.glob(f"*/{JUDGE}/{name}"), left_out)
 
 
 def read_text_judges(results: Path, left_out: list[str]) -> list[StoredChat]:
-    """All runs of judges of texts, by judge and name; `left_out` as above."""
+    """Read all runs of judges of texts, as `read_answerers` does."""
     return _read_all(texts_folder(results).glob(f"*/{TEXTS}/*.run.json"), left_out)
 
 
 def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat]:
-    found = []
+    runs = []
     for path in sorted(manifests):
         try:
-            found.append(StoredChat.read(path))
+            run = StoredChat.read(path)
         except InputFileError as error:
             left_out.append(f"{error}; {MANIFEST_REMEDY}")
         else:
-            left_out += [f"{line}; {LINE_REMEDY}" for line in found[-1].unreadable]
-    return found
+            left_out += [f"{line}; {LINE_REMEDY}" for line in run.unreadable]
+            runs.append(run)
+    return runs
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionAnswers:
-    """One run of an answerer.
+    """The answers of an answerer under one condition.
 
     Attributes:
-        run: as it is stored.
-        oracle: whether gold told what is masked.
-        samples: of the dataset, those with a query.
-        asked: those that the answerer was asked about unmasked; others are in no run yet.
-        maskings: of those asked about.
-        pairs: sample id to answers, for those that have both.
+        run: the stored run.
+        oracle: whether gold decides what is masked.
+        samples: all samples of the dataset that have a query.
+        asked: those that the answerer was asked about without masking.
+        maskings: of the samples in `asked`.
+        pairs: sample id to answers, for samples that have both.
     """
 
     run: StoredChat
@@ -300,89 +338,82 @@ class ConditionAnswers:
     maskings: Maskings
     pairs: Mapping[str, AnswerPair]
 
-    @property
-    def condition(self) -> str:
-        """What was masked."""
-        return self.run.about[1]
-
 
 class StaleAnswersError(PiiBenchError):
-    """Stored answers are not to what would be asked today, or lack the other half."""
+    """Stored answers do not match the current requests, or cannot be compared with `no-mask`."""
 
 
-def hold_answers(
+def load_answers(
     results: Path, dataset: Dataset, run: StoredChat, base: StoredChat
 ) -> ConditionAnswers:
-    """Hold a run of an answerer against its dataset, its maskings and the run without a mask.
+    """Pair the answers of a run that match the current requests with those without masking.
 
     Args:
         results: the folder with the runs of the systems that mask.
-        dataset: what was asked about, under its own name.
-        run: under any condition.
-        base: the same answerer's on the same dataset without a mask.
+        dataset: the dataset that both runs are on.
+        run: a run under any condition.
+        base: the run of the same answerer under `no-mask`.
 
     Raises:
-        StaleAnswersError: the two cannot be compared, or nothing is as today; the message
-            says why.
+        StaleAnswersError: the runs cannot be compared, or no answer matches.
         InputFileError: a run of the system that masks is absent or broken.
     """
     if _settings(run) != _settings(base):
-        raise StaleAnswersError(f"{NO_MASK} was asked with other settings")
-    if {dataset.sha256} != {each.manifest.dataset.sha256 for each in (run, base)}:
-        raise StaleAnswersError("the dataset has changed")
+        raise StaleAnswersError(
+            f"{NO_MASK} was asked with other settings; ask both with the same ones"
+        )
+    if not dataset.sha256 == run.manifest.dataset.sha256 == base.manifest.dataset.sha256:
+        raise StaleAnswersError("the dataset has changed since this run; run it again")
     samples = applicable(Task.MASKING, dataset.samples)
     unmasked = base.responses(answer_questions(texts(mask_by_gold(NO_MASK, samples))), samples)
     asked = [sample for sample in samples if sample.id in unmasked]
     oracle, maskings = _maskings(results, dataset, run, asked)
-    questions = answer_questions(texts(maskings), run.masked_by)
-    masked = run.responses(questions, asked)
+    masked = run.responses(answer_questions(texts(maskings), run.masked_by), asked)
     if not masked:
-        raise StaleAnswersError("no stored answer is to what would be asked today")
+        raise StaleAnswersError("no stored answer matches the current requests; run it again")
     return ConditionAnswers(run, oracle, samples, asked, maskings, answer_pairs(masked, unmasked))
 
 
 def answer_pairs(
     masked: Mapping[str, ModelResponse | None], unmasked: Mapping[str, ModelResponse | None]
 ) -> dict[str, AnswerPair]:
-    """The answers of the samples that have both, by id.
+    """Return the answers of the samples that have both, by id.
 
     Args:
-        masked: responses to the masked texts; None for a call that failed.
-        unmasked: responses to the texts as they are.
+        masked: responses to the masked texts; None for a failed call.
+        unmasked: responses to the unmasked texts.
     """
     pairs = {}
     for sample_id, response in masked.items():
-        answer, plain = _read(response), _read(unmasked.get(sample_id))
-        if answer is not None and plain is not None:
-            pairs[sample_id] = AnswerPair(answer, plain)
+        base = unmasked.get(sample_id)
+        if response is None or base is None:
+            continue
+        answer, base_answer = read_answer(response), read_answer(base)
+        if answer is not None and base_answer is not None:
+            pairs[sample_id] = AnswerPair(masked=answer, unmasked=base_answer)
     return pairs
 
 
 def texts(maskings: Maskings) -> dict[str, str]:
-    """The masked texts by sample id."""
+    """Return the masked texts by sample id."""
     return {sample_id: masked.text for sample_id, masked in maskings.items()}
-
-
-def _read(response: ModelResponse | None) -> str | None:
-    return None if response is None else read_answer(response)
 
 
 def _maskings(
     results: Path, dataset: Dataset, run: StoredChat, asked: Sequence[Sample]
 ) -> tuple[bool, Maskings]:
-    """Whether gold told what is masked, and the maskings."""
-    condition = run.about[1]
-    match run.masked_by:
-        case (model, prompt):
-            written = read_rewritings(results, model, prompt, dataset)
-            return False, {each.id: written[each.id] for each in asked if each.id in written}
-        case (model, detection, related):
-            masker = read_masker(results, model, (detection, related), dataset)
-            return masker.oracle, mask_by_system(masker, asked)
-        case _ if condition in GOLD_CONDITIONS:
-            return condition in {MASK_ALL, MASK_UNRELATED}, mask_by_gold(condition, asked)
-        case _:
-            raise StaleAnswersError(f"{condition!r} is no condition of this version")
+    """Return whether gold decides what is masked, and the maskings."""
+    if len(run.masked_by) == 2:
+        model, prompt = run.masked_by
+        rewritings = read_rewritings(results, model, prompt, dataset)
+        return False, {each.id: rewritings[each.id] for each in asked if each.id in rewritings}
+    if len(run.masked_by) == 3:
+        model, detection, related = run.masked_by
+        masker = read_masker(results, model, (detection, related), dataset)
+        return masker.oracle, mask_by_system(masker, asked)
+    if run.condition not in GOLD_CONDITIONS:
+        raise StaleAnswersError(f"unknown condition {run.condition!r}")
+    return run.condition != NO_MASK, mask_by_gold(run.condition, asked)
 
 
 def _settings(run: StoredChat) -> dict[str, Any]:

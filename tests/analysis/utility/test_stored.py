@@ -14,7 +14,7 @@ from pii_bench.analysis.utility.stored import (
     answer_pairs,
     answers_folder,
     condition_of,
-    hold_answers,
+    load_answers,
     mask_by_gold,
     mask_by_system,
     read_answerers,
@@ -79,7 +79,7 @@ def test_what_gold_masks(condition: str, texts: list[str]) -> None:
 
 
 def test_gold_knows_its_conditions_alone() -> None:
-    with pytest.raises(ValueError, match="mask-some is not told by gold"):
+    with pytest.raises(ValueError, match="mask-some is no condition"):
         mask_by_gold("mask-some", [])
 
 
@@ -212,8 +212,8 @@ def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset:
 
 def held(results: Path, dataset: Dataset, condition: str) -> ConditionAnswers:
     """The answers under a condition against those to no mask."""
-    runs = {run.about[1]: run for run in read_answerers(results, [])}
-    return hold_answers(results, dataset, runs[condition], runs["no-mask"])
+    runs = {run.condition: run for run in read_answerers(results, [])}
+    return load_answers(results, dataset, runs[condition], runs["no-mask"])
 
 
 def test_who_was_asked_and_who_answered(tmp_path: Path, dataset: Dataset) -> None:
@@ -222,7 +222,7 @@ def test_who_was_asked_and_who_answered(tmp_path: Path, dataset: Dataset) -> Non
 
     found = held(tmp_path, dataset, "mask-all")
 
-    assert (found.condition, found.oracle) == ("mask-all", True)
+    assert (found.run.condition, found.oracle) == ("mask-all", True)
     assert [sample.id for sample in found.samples] == ["s1", "s2", "s3"]
     assert [sample.id for sample in found.asked] == ["s1", "s2"]
     assert found.maskings["s1"].text == "<Full Name> is <Age>."
@@ -281,7 +281,7 @@ def test_a_dataset_that_has_changed(tmp_path: Path, dataset: Dataset, condition:
     ("said", "max_tokens", "reason"),
     [
         ({"s1": "No."}, 20, "no-mask was asked with other settings"),
-        ({}, 10, "no stored answer is to what would be asked today"),
+        ({}, 10, "no stored answer matches the current requests"),
     ],
 )
 def test_answers_that_cannot_be_compared(
