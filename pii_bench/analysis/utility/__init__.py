@@ -1,1 +1,1 @@
-"""Privacy and utility of maskings: what still leaks, and what an answer loses by it."""
+"""Privacy and utility of maskings: which PII remains, and how much answers suffer."""

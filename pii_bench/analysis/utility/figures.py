@@ -1,7 +1,7 @@
-"""P, U and B of samples, their means, and the paper's figures as rows.
+"""Privacy P, utility U and their balance B: of samples, their means, and the paper's figures.
 
-P = 1 - sum C(e, T_m) / sum C(e, T_o) over the distinct texts e of E, where C counts
-occurrences in the masked and the original text.
+P = 1 - sum C(e, T_m) / sum C(e, T_o) over the distinct entity texts e, where C counts
+occurrences in the masked text T_m and the original text T_o.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_WEIGHT: Final = 0.5
-"""The paper's weight of privacy."""
+"""The weight of privacy in the paper."""
 
 _TASK: Final = "privacy_utility"
 _METRICS: Final = ("privacy", "utility", "balanced")
@@ -36,10 +36,10 @@ _MEASURE: Final = "not said"
 
 
 class Missing(StrEnum):
-    """Why a sample has no utility; never 0 in its place."""
+    """The reason why a sample has no utility. A missing utility never counts as 0."""
 
     NO_MASKING = "no_masking"
-    """The system that masks failed: there is no masked text."""
+    """The system that masks failed, so there is no masked text."""
 
     NO_ANSWER = "no_answer"
     """There is no answer to the masked or to the unmasked text."""
@@ -48,18 +48,18 @@ class Missing(StrEnum):
     """The judge was not asked, or its call failed."""
 
     UNPARSED = "unparsed"
-    """A verdict of the judge, in one order or both, holds no ratings."""
+    """The judge's reply has no ratings in one order or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleFigures:
-    """One sample under one condition, by one measure of utility.
+    """The figures of one sample under one condition, by one measure of utility.
 
     Attributes:
-        privacy: 0 to 1; None without a masked text, and where the sample has no PII.
-        utility: 0 to 1; None where it is missing.
-        missing: why.
-        ratings: what the utility is made of, where a judge gave it.
+        privacy: 0 to 1; None without a masked text or if the sample has no PII.
+        utility: 0 to 1; None if missing.
+        missing: why the utility is missing.
+        ratings: the ratings that the utility follows from, if a judge gave them.
     """
 
     id: str
@@ -69,7 +69,7 @@ class SampleFigures:
     ratings: Ratings | None = None
 
     def balanced(self, weight: float) -> float | None:
-        """B = weight * P + (1 - weight) * U; None where either is."""
+        """Return B = weight * P + (1 - weight) * U; None if P or U is missing."""
         if self.privacy is None or self.utility is None:
             return None
         return weight * self.privacy + (1 - weight) * self.utility
@@ -77,25 +77,25 @@ class SampleFigures:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over the samples that have a figure; None over none."""
+    """The mean over the samples that have a figure; None if no sample has one."""
 
     value: float | None
     samples: int | None = None
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Mean:
-        """The mean of those that are not None."""
+        """Return the mean of the values that are not None."""
         known = [value for value in values if value is not None]
         return cls(math.fsum(known) / len(known) if known else None, len(known))
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The figures that follow from samples.
+    """Mean figures over samples.
 
     Attributes:
-        missing: how many samples have no utility, and why.
-        ratings: a judge's mean ratings, masked and unmasked; None where nothing is rated.
+        missing: number of samples without utility, by reason.
+        ratings: a judge's mean ratings, masked and unmasked; None if nothing is rated.
     """
 
     privacy: Mean
@@ -106,36 +106,33 @@ class Means:
 
     @classmethod
     def of(cls, figures: Sequence[SampleFigures], weight: float) -> Means:
-        """Means over samples; that of B is over those that have both P and U."""
+        """Return the means; that of B is over the samples that have both P and U."""
         rated = [each.ratings for each in figures if each.ratings is not None]
+        masked = Mean.of(ratings.masked for ratings in rated).value
+        unmasked = Mean.of(ratings.unmasked for ratings in rated).value
         return cls(
             privacy=Mean.of(each.privacy for each in figures),
             utility=Mean.of(each.utility for each in figures),
             balanced=Mean.of(each.balanced(weight) for each in figures),
             missing=Counter(each.missing for each in figures if each.missing is not None),
-            ratings=(
-                math.fsum(ratings.masked for ratings in rated) / len(rated),
-                math.fsum(ratings.unmasked for ratings in rated) / len(rated),
-            )
-            if rated
-            else None,
+            ratings=None if masked is None or unmasked is None else (masked, unmasked),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class UtilityRow:
-    """One condition, answerer, dataset and measure of utility.
+    """The figures of one condition, answerer, dataset and measure of utility.
 
     Attributes:
         condition: what was masked; see `pii_bench.analysis.utility.stored`.
-        oracle: whether gold told it.
+        oracle: whether gold decides what is masked.
         answerer: the model that answered.
-        measure: what utility is measured by, such as `judge openai/gpt-4o`.
-        samples: of the dataset, those with a query; None for published figures.
-        asked: those of them that the answerer was asked about.
-        weight: of privacy in the balance.
+        measure: how utility is measured, such as `judge openai/gpt-4o`.
+        samples: number of samples with a query; None for published figures.
+        asked: number of those that the answerer was asked about; None for published figures.
+        weight: the weight of privacy in the balance.
         signature: the line that reproduces the row; empty for published figures.
-        note: what a reader must know about the figures.
+        note: a remark for readers.
     """
 
     source: Source
@@ -153,78 +150,76 @@ class UtilityRow:
 
     @property
     def complete(self) -> bool:
-        """Whether every sample of the dataset was asked about and has a utility."""
+        """True if every sample was asked about and has a utility."""
         return self.samples is not None and self.means.utility.samples == self.samples
 
 
 def similarity(encoder: Encoder, masked: str, unmasked: str) -> float:
-    """The cosine of two embedded answers, clipped to 0 to 1.
+    """Return the cosine of two embedded answers, clipped to 0 to 1.
 
-    Answers that point away from each other are as useless as unrelated ones, and rounding
-    passes 1.
+    Below 0, answers are as useless as unrelated ones. Rounding can exceed 1.
 
     Args:
-        encoder: gives vectors of length 1.
+        encoder: returns vectors of length 1.
         masked: the answer to the masked text, not blank.
-        unmasked: the answer to the text as it was, not blank.
+        unmasked: the answer to the unmasked text, not blank.
     """
     if masked == unmasked:
         return 1.0
-    one, other = encoder.embed([masked, unmasked])
-    return min(1.0, max(0.0, float(one @ other)))
+    a, b = encoder.embed([masked, unmasked])
+    return min(1.0, max(0.0, float(a @ b)))
 
 
 def privacy(entities: Iterable[str], original: str, masked: Sequence[Span]) -> float | None:
-    """P of one text, from 0 (all is left) to 1.
+    """Return P of a masked text, from 0 (nothing is masked) to 1.
 
-    An occurrence is wherever an entity can be read in the original (`Strictness.READABLE`): an
-    age of `32` is not in `1932`. It is left if none of its characters is masked; one that is
-    masked in part is gone, as the formula has it. Where entities overlap, each counts by itself:
-    `Acme Bank` holds an `Acme` too.
+    An entity occurs wherever it can be read in the original (`Strictness.READABLE`): an age of
+    `32` does not occur in `1932`. An occurrence remains if none of its characters is masked.
+    Overlapping entities count separately: `Acme Bank` contains an `Acme` too.
 
     Args:
-        entities: texts of E; writings of one value count once, blank ones never.
+        entities: the entity texts; spellings of one value count once, blank ones never.
         original: T_o.
-        masked: what of it is masked in T_m.
+        masked: the spans of T_o that are masked in T_m.
 
     Returns:
-        None where nothing of E can be read in the original.
+        None if no entity can be read in the original.
     """
     locator = locator_of(original)
     distinct = {reading(entity): entity for entity in entities}
     occurrences = [span for entity in distinct.values() for span in locator.spans(entity)]
-    left = sum(not overlap([span], masked) for span in occurrences)
-    return 1 - left / len(occurrences) if occurrences else None
+    remaining = sum(not overlap([span], masked) for span in occurrences)
+    return 1 - remaining / len(occurrences) if occurrences else None
 
 
 def privacy_of_rewriting(entities: Iterable[str], original: str, rewritten: str) -> float | None:
-    """P of a text that was written anew, from 0 to 1.
+    """Return P of a rewritten text, from 0 to 1.
 
-    It still holds an entity where it tells it in any form (`Strictness.RESTATED`). A text that
-    says an entity more often than the original has no less than 0.
+    An entity remains where the text states it in any form (`Strictness.RESTATED`). P is 0 if
+    entities occur more often than in the original.
 
     Args:
-        entities: texts of E; writings of one value count once, blank ones never.
+        entities: as in `privacy`.
         original: T_o.
         rewritten: T_m.
 
     Returns:
-        None where nothing of E can be read in the original.
+        None if no entity can be read in the original.
     """
     before, after = locator_of(original), Locator(rewritten)
     distinct = {reading(entity): entity for entity in entities}.values()
     occurrences = sum(len(before.spans(entity)) for entity in distinct)
     if not occurrences:
         return None
-    left = sum(len(after.spans(entity, Strictness.RESTATED)) for entity in distinct)
-    return max(0.0, 1 - left / occurrences)
+    remaining = sum(len(after.spans(entity, Strictness.RESTATED)) for entity in distinct)
+    return max(0.0, 1 - remaining / occurrences)
 
 
 def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
-    """One row per condition of the paper, in the file's order.
+    """Return one row per condition of the paper, in the order of the file.
 
     Raises:
-        InputFileError: absent, or a figure that is no number between 0 and 1.
+        InputFileError: the file is absent, or a figure is not a number between 0 and 1.
     """
     figures: dict[tuple[str, str, str, str], dict[str, float]] = {}
     try:
@@ -234,7 +229,7 @@ def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
                     continue
                 metric, value = record["metric"], float(record["value"])
                 if metric not in _METRICS or not 0 <= value <= 1:
-                    raise ValueError(f"{metric} = {value}")
+                    raise ValueError(f"{metric} = {value} is no figure from 0 to 1")
                 key = record["dataset"], record["model"], record["strategy"], record["table"]
                 figures.setdefault(key, {})[metric] = value
     except (OSError, KeyError, ValueError) as error:

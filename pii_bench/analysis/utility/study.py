@@ -1,4 +1,4 @@
-"""A study of what masking does to a chat model's answers: who is asked about what."""
+"""The jobs of a study of how masking changes a chat model's answers, and its figures."""
 
 from __future__ import annotations
 
@@ -61,14 +61,15 @@ _LONGEST_WAIT: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Who is asked about what.
+    """The systems, answerer and judge of a study.
 
     Attributes:
-        maskers: the detection and the query-related system, or the one that writes texts anew;
-            empty for gold's conditions alone.
-        answerer: a chat model with its sampling, and no more of its prompt.
+        limit: number of samples per dataset; None for all.
+        maskers: the detection and the query-related system, or the one that rewrites texts;
+            empty if only gold masks.
+        answerer: its model and sampling are used, its prompt is not.
         judge: likewise.
-        calls: at a time, to what masks, to the answerer and to the judge.
+        calls: concurrent calls to the maskers, to the answerer and to the judge.
     """
 
     results: Path
@@ -80,7 +81,7 @@ class Study:
     calls: tuple[int, int, int]
 
     def stages(self) -> Iterator[tuple[list[Job], int]]:
-        """Jobs, and how many calls at a time; each stage reads what those before have stored."""
+        """Yield jobs and their concurrent calls; each stage reads results of those before it."""
         yield self._masking(), self.calls[0]
         answers = [
             self._job(self._answering(dataset, condition), dataset, condition)
@@ -89,12 +90,12 @@ class Study:
         ]
         yield answers, self.calls[1]
         if self.judge is not None:
-            # In one stage, at the end of which the judge is closed.
-            compared = self._comparisons(self.judge, self._rewriter) if self._rewriter else []
-            yield [*self._verdicts(self.judge, answers), *compared], self.calls[2]
+            # One stage for both, since the judge is closed at its end.
+            comparisons = self._comparisons(self.judge, self._rewriter) if self._rewriter else []
+            yield [*self._verdicts(self.judge, answers), *comparisons], self.calls[2]
 
     async def close(self) -> None:
-        """Close all of them; some may not have been asked anything."""
+        """Close all systems, also those that were never asked."""
         for system in (*self.maskers, self.answerer, self.judge):
             if system is not None:
                 await system.close()
@@ -103,16 +104,16 @@ class Study:
         root = self.results / "runs"
         jobs: list[Job] = []
         for dataset in self.datasets:
-            both = [Job.of(system, dataset, self.limit, root) for system in self.maskers]
-            # Runs that have all answers stay as they are, also if made with other options.
-            if not all(_is_answered(job) for job in both):
-                jobs += both
+            masking = [Job.of(system, dataset, self.limit, root) for system in self.maskers]
+            # Complete runs are reused, even if made with other options.
+            if not all(_is_answered(job) for job in masking):
+                jobs += masking
         return jobs
 
     @property
     def _conditions(self) -> list[str]:
         if not self.maskers:
-            return [*GOLD_CONDITIONS]
+            return list(GOLD_CONDITIONS)
         related = self.maskers[-1].card
         return [*GOLD_CONDITIONS, condition_of(related.model, related.prompt)]
 
@@ -122,8 +123,8 @@ class Study:
             questions = answer_questions(texts(mask_by_gold(condition, samples)))
         elif self._rewriter is not None:
             card = self._rewriter.card
-            written = read_rewritings(self.results, card.model, card.prompt, dataset)
-            questions = answer_questions(texts(written), (card.model, card.prompt))
+            rewritings = read_rewritings(self.results, card.model, card.prompt, dataset)
+            questions = answer_questions(texts(rewritings), (card.model, card.prompt))
         else:
             detection, related = (system.card for system in self.maskers)
             prompts = detection.prompt, related.prompt
@@ -148,23 +149,23 @@ class Study:
 
     @property
     def _rewriter(self) -> System | None:
-        """What writes texts anew, if that is what masks."""
+        """The system that rewrites texts, if that is the masker."""
         return self.maskers[0] if len(self.maskers) == 1 else None
 
     def _comparisons(self, judge: PromptedSystem, rewriter: System) -> list[Job]:
         card = rewriter.card
         jobs = []
         for dataset in self.datasets:
-            written = read_rewritings(self.results, card.model, card.prompt, dataset)
-            pairs = text_pairs(applicable(Task.REWRITE, dataset.samples), written)
+            rewritings = read_rewritings(self.results, card.model, card.prompt, dataset)
+            pairs = text_pairs(applicable(Task.REWRITE, dataset.samples), rewritings)
             questions = text_questions(pairs, (card.model, card.prompt))
             system = ChatSystem(judge.model, judge.sampling, questions)
             jobs.append(self._job(system, dataset, condition_of(card.model, card.prompt)))
         return jobs
 
     def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
-        """What there is to ask about a dataset under a condition, and of it the first samples."""
-        card, about = system.card, system.questions.fields
+        """Return the job for the samples that have questions, the first `limit` of the dataset."""
+        card, fields = system.card, system.questions.fields
         root = {
             ANSWER: answers_folder(self.results),
             JUDGE: verdicts_folder(self.results, self.answerer.model.name),
@@ -174,23 +175,23 @@ class Study:
         return Job(
             system=system,
             dataset=named,
-            samples=tuple(each for each in dataset.samples[: self.limit] if each.id in about),
-            requests=RequestHashes(system, [each for each in dataset.samples if each.id in about]),
+            samples=tuple(each for each in dataset.samples[: self.limit] if each.id in fields),
+            requests=RequestHashes(system, [each for each in dataset.samples if each.id in fields]),
             files=RunFiles.at(root, card.model, card.prompt, named.name),
         )
 
 
 def _is_answered(job: Job) -> bool:
-    """Whether each sample has a response, to whatever was asked about it as it is today."""
+    """True if each sample has a response, made with any options on the current dataset."""
     if not job.files.manifest.exists():
         return False
-    asked_about = read_manifest(job.files.manifest).dataset.sha256
-    answered = _responses(job).keys()
-    return asked_about == job.dataset.sha256 and {each.id for each in job.samples} <= answered
+    if read_manifest(job.files.manifest).dataset.sha256 != job.dataset.sha256:
+        return False
+    return {sample.id for sample in job.samples} <= _responses(job).keys()
 
 
 def _responses(job: Job) -> dict[str, ModelResponse]:
-    """What is stored of a job, by sample."""
+    """Return the stored responses of a job by sample id."""
     return {
         record.id: record.written
         for _, record in read_lines(job.files.responses, unreadable=[])
@@ -200,14 +201,14 @@ def _responses(job: Job) -> dict[str, ModelResponse]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All figures that were made of what a results folder holds.
+    """All figures of a results folder.
 
     Attributes:
-        rows: ours.
-        published: the paper's.
-        preferences: which text judges prefer.
-        paths: of the files that were written.
-        left_out: runs and lines that could not be used, each with the reason.
+        rows: figures of stored runs.
+        published: figures of the paper.
+        preferences: judges' preferences between texts.
+        paths: the files written.
+        left_out: a message for each run or line that could not be used.
     """
 
     rows: tuple[UtilityRow, ...]
@@ -218,16 +219,16 @@ class Figures:
 
 
 def update_figures(results: Path, measuring: Measuring) -> Figures:
-    """Make the figures of every stored run, and write them into `<results>/utility`.
+    """Compute the figures of every stored run and write them into `<results>/utility`.
 
     Raises:
-        PiiBenchError: they cannot be written.
+        PiiBenchError: a file cannot be written.
     """
-    # Who collects last must write last, as with the leaderboard.
+    # Locked, so that an older collection never overwrites a newer one.
     with locked(results / FOLDER, wait=_LONGEST_WAIT):
         collection = collect_utility(results, measuring)
-        told: list[str] = []
-        preferences = collect_preferences(results, told)
+        left_out = list(collection.left_out)
+        preferences = collect_preferences(results, left_out)
         published = published_figures()
         paths = write_utility(collection.measured, published, results)
         paths += write_preferences(preferences, results)
@@ -236,5 +237,5 @@ def update_figures(results: Path, measuring: Measuring) -> Figures:
         published=tuple(published),
         preferences=tuple(preferences),
         paths=paths,
-        left_out=(*collection.left_out, *told),
+        left_out=tuple(left_out),
     )
