@@ -49,7 +49,7 @@ def test_an_annotator_gets_sample_by_sample(team: Server, ann: Browser) -> None:
     assert open_next(ann, project) != first
 
 
-def test_what_others_have_begun_comes_first(team: Server) -> None:
+def test_samples_that_others_have_begun_are_assigned_first(team: Server) -> None:
     project = new_project(team, "ann", "bob")
     ann, bob = team.browser("ann"), team.browser("bob")
     save(ann, open_next(ann, project), {"marks": []}, done=True)
@@ -58,7 +58,7 @@ def test_what_others_have_begun_comes_first(team: Server) -> None:
     assert state_of(bob, open_next(bob, project))["text"] == TEXT
 
 
-def test_a_sample_has_as_many_places_as_the_project_says(team: Server) -> None:
+def test_a_sample_is_assigned_to_no_more_annotators_than_planned(team: Server) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     for name in ("ann", "bob"):
         open_next(team.browser(name), project)
@@ -108,7 +108,7 @@ def test_a_mark_without_a_category_keeps_a_sample_open(ann: Browser, task: int) 
     assert not state_of(ann, task)["done"]
 
 
-def test_stage_2_wants_necessary_and_sufficient_confirmed(team: Server) -> None:
+def test_stage_2_requires_necessary_and_sufficient_to_be_confirmed(team: Server) -> None:
     project = new_project(team, "ann", stages=Stages.CHOOSE)
     ann = team.browser("ann")
     task = open_next(ann, project)
@@ -119,13 +119,15 @@ def test_stage_2_wants_necessary_and_sufficient_confirmed(team: Server) -> None:
     assert save(ann, task, choice(3), done=True).status_code == 200
 
 
-def test_a_broken_answer_is_refused_and_saves_nothing(ann: Browser, task: int) -> None:
+def test_an_invalid_answer_is_refused_and_not_saved(ann: Browser, task: int) -> None:
     for answer in ({"marks": [{**ANN, "end": 2}]}, {"marks": [], "remark": "x" * 2001}):
         assert save(ann, task, answer).status_code == 400
     assert state_of(ann, task)["version"] == 1
 
 
-def test_time_is_what_the_browser_counts_and_no_more_than_passed(ann: Browser, task: int) -> None:
+def test_the_time_reported_by_the_browser_is_limited_by_the_time_that_passed(
+    ann: Browser, task: int
+) -> None:
     assert ann.post(f"/tasks/{task}/time", json={"seconds": 5000}).status_code == 200
     assert 0 < state_of(ann, task)["seconds"] < 60
     assert ann.post(f"/tasks/{task}/time", json={"seconds": -1}).status_code == 422
@@ -138,7 +140,7 @@ def test_a_selection_snaps_and_finds_all_places(ann: Browser, task: int) -> None
 
 
 @pytest.mark.parametrize("name", ["bob", "adam", "olga", None])
-def test_nobody_opens_the_task_of_another(team: Server, task: int, name: str | None) -> None:
+def test_a_task_is_hidden_from_all_others(team: Server, task: int, name: str | None) -> None:
     other = team.browser(name)
     change = {"base": 1, "answer": {"marks": []}, "seconds": 0, "done": False}
     answers = [
@@ -154,7 +156,7 @@ def test_nobody_opens_the_task_of_another(team: Server, task: int, name: str | N
     assert {each.status_code for each in answers} == {404 if name else 401}
 
 
-def test_a_project_is_there_for_those_who_take_part(team: Server) -> None:
+def test_a_project_is_visible_only_to_members_and_owners(team: Server) -> None:
     project = new_project(team, "ann")
     bob = team.browser("bob")
 
@@ -170,7 +172,7 @@ def test_a_project_is_there_for_those_who_take_part(team: Server) -> None:
     assert "Pilot" in team.browser("olga").page("/projects")
 
 
-def test_who_is_taken_out_loses_what_is_open_and_keeps_what_is_done(team: Server) -> None:
+def test_a_removed_member_loses_open_tasks_and_done_answers_stay(team: Server) -> None:
     project = new_project(team, "ann", "bob")
     ann, olga = team.browser("ann"), team.browser("olga")
     done = open_next(ann, project)
@@ -187,7 +189,7 @@ def test_who_is_taken_out_loses_what_is_open_and_keeps_what_is_done(team: Server
 
 
 @pytest.mark.parametrize("name", ["ann", "adam"])
-def test_only_an_owner_leads_a_project(team: Server, name: str) -> None:
+def test_only_an_owner_manages_a_project(team: Server, name: str) -> None:
     project = new_project(team, "ann", "adam")
     browser = team.browser(name)
     own = f"/projects/{project.id}"
@@ -201,7 +203,7 @@ def test_only_an_owner_leads_a_project(team: Server, name: str) -> None:
     assert "Pilot" in team.browser("olga").page("/projects")
 
 
-def test_suggestions_begin_an_answer_where_they_are_on_and_stay_on_record(team: Server) -> None:
+def test_suggestions_are_shown_only_if_switched_on_and_are_recorded(team: Server) -> None:
     project = new_project(team, "ann", "bob", system="encoder", suggests=True)
     mark = Mark(0, 3, ("A",), "PER", None, "encoder")
     for sample_id in sample_ids(team, project).values():
@@ -222,7 +224,7 @@ def test_suggestions_begin_an_answer_where_they_are_on_and_stay_on_record(team: 
     assert state_of(bob, other)["answer"]["suggested"] is None
 
 
-def test_who_does_not_reach_the_pass_mark_gets_no_further(team: Server) -> None:
+def test_an_annotator_below_the_pass_mark_cannot_continue(team: Server) -> None:
     project = new_project(team, "ann", "bob", qualification=1, stages=Stages.MARK)
     ann, bob, olga = team.browser("ann"), team.browser("bob"), team.browser("olga")
 
@@ -247,7 +249,7 @@ def test_who_does_not_reach_the_pass_mark_gets_no_further(team: Server) -> None:
     assert state_of(bob, open_next(bob, project))["text"] != TEXT
 
 
-def test_guidelines_and_scripts_in_texts_are_text(team: Server) -> None:
+def test_html_in_guidelines_is_escaped(team: Server) -> None:
     project = new_project(team, "ann", guidelines="<script>alert(2)</script>")
     olga, ann = team.browser("olga"), team.browser("ann")
     ann.page("/projects")

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tests.web.server import Server
 
 
-def test_on_the_loopback_a_local_owner_is_implied(local: Server) -> None:
+def test_on_the_loopback_no_login_is_needed(local: Server) -> None:
     page = local.browser().page("/")
 
     assert "this machine only" in page
     assert "Log out" not in page
 
 
-def test_with_an_account_nobody_is_implied(team: Server) -> None:
+def test_with_accounts_a_login_is_needed(team: Server) -> None:
     browser = team.browser()
 
     assert browser.get("/").status_code == 401
@@ -37,12 +37,12 @@ def test_with_an_account_nobody_is_implied(team: Server) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "pii.example.org"])  # noqa: S104
-def test_elsewhere_it_does_not_start_without_an_owner(host: str, tmp_path: Path) -> None:
+def test_on_other_addresses_it_does_not_start_without_an_owner(host: str, tmp_path: Path) -> None:
     with pytest.raises(PiiBenchError, match="--add-owner"):
         create_app(Settings(database=str(tmp_path / "web.sqlite"), host=host))
 
 
-def test_every_answer_has_the_security_headers(local: Server) -> None:
+def test_every_response_has_the_security_headers(local: Server) -> None:
     browser = local.browser()
 
     for path in ("/", "/static/style.css", "/none", "/login"):

@@ -71,7 +71,7 @@ def token(page: Any, number: int) -> Any:
     return page.locator(f'[data-token="{number}"]')
 
 
-def test_a_study_from_the_project_to_the_files(
+def test_a_study_works_from_the_project_to_the_export(
     browser: Any, url: str, width: int, tmp_path: Path
 ) -> None:
     olga = Visitor(browser, url, width, "olga")
@@ -288,7 +288,7 @@ def choose_by_keyboard(bob: Visitor) -> None:
     assert bob.complaints == []
 
 
-def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
+def test_a_failed_save_is_repeated_and_a_conflict_with_another_window_is_shown(
     browser: Any, url: str
 ) -> None:
     olga = Visitor(browser, url, 1280, "olga")
@@ -325,7 +325,7 @@ def test_a_save_that_fails_is_sent_again_and_another_window_is_noticed(
     assert other.locator('[data-token="3"]').evaluate("n => n.closest('.m') !== null")
 
 
-def test_a_review_is_walked_through(browser: Any, url: str, width: int) -> None:
+def test_a_blind_review_works_from_upload_to_results(browser: Any, url: str, width: int) -> None:
     olga = Visitor(browser, url, width, "olga")
     page = olga.page
     page.goto("/reviews")

@@ -35,7 +35,7 @@ def page(browser: Any, url: str) -> Iterator[Any]:
 
 # On a laptop and on a phone; each colour is that of one of them.
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_a_prompt_is_masked_and_its_answer_put_back(
+def test_a_prompt_is_masked_and_its_answer_restored(
     browser: Any, url: str, width: int, scheme: str
 ) -> None:
     context = browser.new_context(
@@ -65,7 +65,7 @@ def test_a_prompt_is_masked_and_its_answer_put_back(
     context.close()
 
 
-def test_marks_and_kinds_are_switched_and_taken_back(page: Any) -> None:
+def test_marks_and_types_can_be_switched_and_undone(page: Any) -> None:
     page.get_by_role("button", name="Try an example").click()
     mail = page.locator(".mark", has_text=MAIL)
     masked = page.locator('.mark[aria-pressed="true"]', has_text=MAIL)
@@ -108,7 +108,7 @@ def test_text_that_the_system_missed_is_masked_by_selecting_it(page: Any) -> Non
     assert "You can call" not in page.locator("#prompt").inner_text()
 
 
-def test_the_keyboard_is_enough(page: Any) -> None:
+def test_the_page_works_without_a_mouse(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
@@ -152,7 +152,7 @@ def test_script_in_a_text_stays_text(page: Any, hostile: str) -> None:
     assert page.locator("main script, main img, main svg").count() == 0
 
 
-def test_a_file_is_read_and_a_scan_refused(page: Any, tmp_path: Path) -> None:
+def test_a_text_file_is_read_and_another_kind_refused(page: Any, tmp_path: Path) -> None:
     letter = tmp_path / "<img src=x>.txt"
     letter.write_text("I am Ann Lee.", encoding="utf-8")
 
@@ -166,7 +166,7 @@ def test_a_file_is_read_and_a_scan_refused(page: Any, tmp_path: Path) -> None:
     page.get_by_text("this kind of file cannot be read").wait_for()
 
 
-def test_a_long_text_shows_how_far_it_is(page: Any) -> None:
+def test_a_long_text_shows_its_progress(page: Any) -> None:
     line = "My name is Ann Lee and I live in Leeds. Nothing else is to be said about it on day {}."
     page.locator("#text").fill("\n".join(line.format(day) for day in range(80)))
     page.locator("#query").fill("Where do I live?")

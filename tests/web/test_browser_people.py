@@ -32,7 +32,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_an_owner_adds_somebody_who_logs_in(browser: Any, url: str, width: int) -> None:
+def test_a_person_added_by_an_owner_logs_in(browser: Any, url: str, width: int) -> None:
     page = browser.new_page(base_url=url, viewport={"width": width, "height": 800})
     messages = complaints(page)
     page.goto("/people")

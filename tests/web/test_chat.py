@@ -27,7 +27,7 @@ def user(content: object) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
-def test_every_text_of_a_chat_is_masked_for_the_last_question() -> None:
+def test_every_text_of_a_chat_is_masked_for_the_last_user_message() -> None:
     request = {
         "model": "m",
         "messages": [
@@ -64,7 +64,7 @@ def test_every_text_of_a_chat_is_masked_for_the_last_question() -> None:
     assert request["messages"][0] == {"role": "system", "content": "You help Ann Lee of Leeds."}
 
 
-def test_a_value_across_two_messages_is_a_tag_in_both() -> None:
+def test_a_value_split_over_two_messages_is_masked_in_both() -> None:
     chat = read_chat({"messages": [user("I am Ann"), user("Lee. Who?")]})
 
     body, _ = mask_chat(chat, Answers((("Ann Lee", "PER"),), needed=()))
@@ -75,7 +75,7 @@ def test_a_value_across_two_messages_is_a_tag_in_both() -> None:
     ]
 
 
-def test_fields_that_say_who_asks_do_not_go_on() -> None:
+def test_fields_that_identify_the_user_are_removed() -> None:
     messages = [{"role": "user", "name": "Ann", "content": "Hi?"}]
     request = {"model": "m", "messages": messages, "user": "ann@example.org", "metadata": {"a": 1}}
 
@@ -108,7 +108,7 @@ def test_a_chat_that_cannot_be_masked_completely_is_refused(
     assert "secret" not in str(caught.value)
 
 
-def test_an_answer_gets_its_words_back_also_in_json() -> None:
+def test_tags_in_an_answer_and_in_tool_arguments_are_restored() -> None:
     arguments = '{"to": "<full name>", "note": "<Note>"}'
     calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}]
     message = {"role": "assistant", "content": "Dear [Full Name]", "tool_calls": calls}
@@ -123,7 +123,7 @@ def test_an_answer_gets_its_words_back_also_in_json() -> None:
 
 
 @pytest.mark.parametrize("tag", ["<Full Name>", "[full name]", "&lt;Full Name&gt;", "<FULL  NAME>"])
-def test_a_tag_is_put_back_wherever_it_is_split(tag: str) -> None:
+def test_a_tag_is_restored_wherever_the_stream_splits_it(tag: str) -> None:
     text = f"a < b & c [1] {tag}, {tag}{tag} <Date 1> <Date 2> <"
     for size in range(1, len(text) + 1):
         stream = StreamUnmasker(MAPPING)
@@ -140,7 +140,7 @@ def test_a_tag_is_put_back_wherever_it_is_split(tag: str) -> None:
     ),
     st.data(),
 )
-def test_any_stream_says_what_the_whole_says(words: list[str], data: st.DataObject) -> None:
+def test_a_stream_is_unmasked_like_the_whole_text(words: list[str], data: st.DataObject) -> None:
     text = "".join(words)
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=5).map(sorted))
     stream = StreamUnmasker(MAPPING)
@@ -149,7 +149,7 @@ def test_any_stream_says_what_the_whole_says(words: list[str], data: st.DataObje
     assert "".join([*map(stream.feed, parts), stream.finish()]) == unmask(text, MAPPING)
 
 
-def test_what_is_no_tag_is_not_held_back_for_long() -> None:
+def test_text_that_cannot_be_a_tag_is_released() -> None:
     stream = StreamUnmasker(MAPPING)
 
     assert stream.feed("if a <") == "if a "
@@ -175,7 +175,7 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
     assert [feed(0, " <Full"), feed(0, "", "stop")] == [" ", "<Full"]
 
 
-def test_arguments_of_a_tool_stream_too() -> None:
+def test_streamed_tool_arguments_are_restored() -> None:
     chunks = ChunkUnmasker(MAPPING)
     pieces = ['{"to": "<Fu', 'll Name>", "note"', ': "<Note', '>"}']
     restored = ""

@@ -53,7 +53,7 @@ def names(path: Path) -> set[str]:
     return stored
 
 
-def test_what_is_deleted_is_gone_from_the_files(tmp_path: Path, database: Database) -> None:
+def test_a_purge_removes_deleted_data_from_the_files(tmp_path: Path, database: Database) -> None:
     def everything() -> bytes:
         return b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
@@ -69,7 +69,7 @@ def test_what_is_deleted_is_gone_from_the_files(tmp_path: Path, database: Databa
     assert SECRET.encode() not in everything()
 
 
-def test_a_purge_that_a_reader_hinders_says_so(path: Path, database: Database) -> None:
+def test_a_purge_during_a_read_is_an_error(path: Path, database: Database) -> None:
     other = sqlite3.connect(path)
     other.execute("BEGIN")
     other.execute("SELECT * FROM facts").fetchall()
@@ -81,7 +81,7 @@ def test_a_purge_that_a_reader_hinders_says_so(path: Path, database: Database) -
     database.purge()
 
 
-def test_after_an_exception_nothing_is_saved(path: Path, database: Database) -> None:
+def test_an_exception_rolls_back_the_transaction(path: Path, database: Database) -> None:
     with pytest.raises(ZeroDivisionError), database.writing() as connection:  # noqa: PT012
         connection.execute(insert(FACTS).values(name="a", value="b"))
         raise ZeroDivisionError
@@ -89,7 +89,7 @@ def test_after_an_exception_nothing_is_saved(path: Path, database: Database) -> 
     assert names(path) == {"schema"}
 
 
-def test_writers_at_the_same_time_lose_nothing(database: Database) -> None:
+def test_concurrent_writers_lose_no_update(database: Database) -> None:
     add(database, "count", value="0")
     mine = FACTS.c.name == "count"
 
@@ -127,16 +127,14 @@ def test_a_later_schema_is_refused(path: Path, database: Database) -> None:
         ("/no/such/folder/web.sqlite", "unable to open"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_named_without_its_password(
-    where: str, what: str
-) -> None:
+def test_an_error_about_the_database_hides_its_password(where: str, what: str) -> None:
     with pytest.raises(DatabaseError, match=what) as caught:
         Database(where)
 
     assert "hidden-password" not in str(caught.value)
 
 
-def test_a_copy_leads_back_to_the_moment(
+def test_a_restore_brings_back_the_state_of_the_backup(
     path: Path, copy: Path, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add(database, "before")
@@ -153,7 +151,7 @@ def test_a_copy_leads_back_to_the_moment(
     assert names(path) == {"schema", "before"}
 
 
-def test_a_copy_is_whole_while_others_write(path: Path, copy: Path, database: Database) -> None:
+def test_a_backup_during_writes_is_consistent(path: Path, copy: Path, database: Database) -> None:
     stop = Event()
 
     def write() -> None:
@@ -176,7 +174,7 @@ def test_a_copy_is_whole_while_others_write(path: Path, copy: Path, database: Da
     assert {"a0", "b0"} <= names(path)
 
 
-def test_only_its_owner_can_read_database_and_copy(
+def test_only_the_owner_of_database_and_copy_can_read_them(
     path: Path, copy: Path, database: Database
 ) -> None:
     add(database, "x")
@@ -188,7 +186,7 @@ def test_only_its_owner_can_read_database_and_copy(
     assert set(modes.values()) == {0o600}
 
 
-def test_what_is_no_copy_of_ours_replaces_nothing(tmp_path: Path, path: Path) -> None:
+def test_a_file_that_is_no_backup_is_not_restored(tmp_path: Path, path: Path) -> None:
     Database(str(path)).close()
     text, other = tmp_path / "text", tmp_path / "other.sqlite"
     text.write_text("x" * 5000, encoding="utf-8")
@@ -203,7 +201,7 @@ def test_what_is_no_copy_of_ours_replaces_nothing(tmp_path: Path, path: Path) ->
     assert path.read_bytes() == before
 
 
-def test_a_server_has_its_own_means(copy: Path) -> None:
+def test_a_database_server_cannot_be_backed_up(copy: Path) -> None:
     with pytest.raises(PiiBenchError, match="pg_dump") as caught:
         back_up("postgresql+psycopg://user:hidden@host/x", copy, force=False)
     assert "hidden" not in str(caught.value)

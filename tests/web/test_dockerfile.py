@@ -21,7 +21,7 @@ def instructions(name: str) -> list[str]:
     return [line.partition(" ")[2] for line in LINES if line.partition(" ")[0] == name]
 
 
-def test_all_that_the_wheel_holds_is_let_through_and_copied() -> None:
+def test_all_files_of_the_wheel_are_copied_into_the_image() -> None:
     pairs = (shlex.split(each) for each in instructions("COPY") if "--from" not in each)
     copied = {source for *sources, _ in pairs for source in sources}
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -35,7 +35,7 @@ def test_all_that_the_wheel_holds_is_let_through_and_copied() -> None:
     assert not [path for path in needed if path.startswith(("data/built", "data/texts/.lock"))]
 
 
-def test_it_runs_as_a_user_who_owns_the_folder_of_the_database() -> None:
+def test_the_container_runs_as_the_user_that_owns_its_data() -> None:
     build, _, add = instructions("RUN")
 
     extras = build.partition("[")[2].partition("]")[0].split(",")
@@ -46,7 +46,7 @@ def test_it_runs_as_a_user_who_owns_the_folder_of_the_database() -> None:
     assert "/" not in Settings().database
 
 
-def test_it_serves_where_other_machines_reach_it_and_its_health_is_asked() -> None:
+def test_the_container_is_reachable_and_has_a_health_check() -> None:
     entry = json.loads(instructions("ENTRYPOINT")[0])
     parsed = parse_arguments([*entry[1:], *json.loads(instructions("CMD")[0])])
     _, _, check = instructions("HEALTHCHECK")[0].partition(" CMD ")

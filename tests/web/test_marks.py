@@ -55,7 +55,7 @@ def test_snapping_twice_changes_nothing(text: str, start: int, end: int) -> None
     assert span is None or snap(text, *span) == span
 
 
-def test_all_occurrences_are_words_of_their_own() -> None:
+def test_occurrences_are_whole_words() -> None:
     assert occurrences(TEXT, (8, 10)) == ((8, 10), (20, 22))
 
 
@@ -63,7 +63,7 @@ def mark(start: int, end: int, *, persons: Any = ("A",), type: Any = "PER", **mo
     return {"start": start, "end": end, "persons": list(persons), "type": type, **more}
 
 
-def test_marks_come_back_in_order_of_the_text() -> None:
+def test_marks_are_sorted_by_position() -> None:
     answer = {
         "marks": [
             mark(20, 22, persons="BA", category="Full Name", origin="encoder"),
@@ -104,7 +104,7 @@ def test_invalid_marks_are_refused(answer: Any, reason: str) -> None:
         parse_marks(TEXT, answer)
 
 
-def test_marks_make_entities_of_one_person_with_all_places() -> None:
+def test_marks_with_the_same_text_and_person_become_one_entity() -> None:
     marks = [
         Mark(20, 22, ("B",), "PER", "Full Name"),
         Mark(8, 10, ("B",), "PER", "Full Name"),
@@ -118,7 +118,7 @@ def test_marks_make_entities_of_one_person_with_all_places() -> None:
     )
 
 
-def test_the_entities_of_a_sample_come_in_order_of_the_text() -> None:
+def test_the_entities_of_a_sample_are_sorted_by_position() -> None:
     entities = (Entity("32", "DEM", "Age", ((26, 28),)), Entity("Ann", "PER"), Entity("Cy", "PER"))
     sample = Sample("x", TEXT, "How old?", (Subject("one", entities),), ())
 
@@ -129,7 +129,7 @@ def test_the_entities_of_a_sample_come_in_order_of_the_text() -> None:
     ]
 
 
-def test_texts_found_by_a_system_are_marked_at_all_places() -> None:
+def test_texts_found_by_a_system_are_marked_at_all_occurrences() -> None:
     subjects = [[("Bo", "PER"), ("Mars", "LOC"), ("32", "NUMBER")], [("Bo in Bonn", "LOC")]]
 
     assert marks_of_subjects(TEXT, subjects, "encoder") == (
@@ -173,7 +173,7 @@ def test_an_invalid_choice_is_refused(answer: Any, reason: str) -> None:
         parse_choice(ITEMS, answer)
 
 
-def test_a_remark_has_a_limit() -> None:
+def test_a_remark_that_is_too_long_is_refused() -> None:
     assert parse_remark({"remark": "x" * 2000}) == "x" * 2000
     with pytest.raises(AnswerError):
         parse_remark({"remark": "x" * 2001})

@@ -24,7 +24,7 @@ TEXT = "My name is Ann Lee, I am 32. Write to a.lee@mail.example.org or call 902
 QUERY = "How old am I?"
 
 
-def test_a_masked_text_is_that_of_the_package(local: Server) -> None:
+def test_masking_gives_the_result_of_the_python_function(local: Server) -> None:
     answer = local.program().post("/mask", json={"text": TEXT, "query": QUERY}).json()
 
     expected = pii_bench.mask(TEXT, QUERY)
@@ -35,7 +35,7 @@ def test_a_masked_text_is_that_of_the_package(local: Server) -> None:
     assert places == [(span.start, span.end, span.tag) for span in expected.spans]
 
 
-def test_entities_of_ones_own_are_masked_without_a_system(local: Server) -> None:
+def test_given_entities_are_masked_without_a_system(local: Server) -> None:
     body = {
         "text": "Ann met Bob in Rome.",
         "entities": [{"text": "Ann", "type": "PER"}, {"text": "Rome", "type": "LOC"}],
@@ -51,7 +51,7 @@ def test_entities_of_ones_own_are_masked_without_a_system(local: Server) -> None
     ]
 
 
-def test_the_way_back_is_that_of_the_package(local: Server) -> None:
+def test_unmasking_gives_the_result_of_the_python_function(local: Server) -> None:
     mapping = {"<Person>": ("Ann",), "<Date 1>": ("May 3",)}
     text = "Dear [person], see <Date 2>."
 
@@ -64,14 +64,14 @@ def test_the_way_back_is_that_of_the_package(local: Server) -> None:
     }
 
 
-def test_detection_names_who_sees_the_text(local: Server) -> None:
+def test_detection_names_the_recipients_of_the_text(local: Server) -> None:
     answer = local.program().post("/detect", json={"text": TEXT}).json()
 
     assert {"text": "a.lee@mail.example.org", "type": "CODE"} in answer["entities"]
     assert answer["recipients"] == ["this machine"]
 
 
-def test_in_a_batch_a_failure_is_one_texts_own(local: Server) -> None:
+def test_a_failure_in_a_batch_affects_only_its_own_text(local: Server) -> None:
     requests = [{"text": TEXT, "query": QUERY}, {"text": TEXT, "query": " "}]
 
     results = local.program().post("/mask/batch", json={"requests": requests}).json()["results"]
@@ -80,7 +80,7 @@ def test_in_a_batch_a_failure_is_one_texts_own(local: Server) -> None:
     assert results[1] == {"error": "the query is blank: give the question about the text"}
 
 
-def test_a_long_text_is_read_in_pieces_that_are_told(local: Server) -> None:
+def test_a_long_text_is_read_in_pieces_with_progress_messages(local: Server) -> None:
     text = "\n\n".join(f"{TEXT} This is letter number {n}." for n in range(60))
 
     with local.program().websocket_connect("ws://localhost/mask/stream") as socket:
@@ -104,7 +104,9 @@ def test_a_long_text_is_read_in_pieces_that_are_told(local: Server) -> None:
         ('{"text": "secret", "query": " "}', "the query is blank"),
     ],
 )
-def test_a_stream_tells_what_is_wrong(local: Server, message: str, what: str) -> None:
+def test_an_invalid_message_on_a_stream_gives_an_error(
+    local: Server, message: str, what: str
+) -> None:
     with local.program().websocket_connect("ws://localhost/mask/stream") as socket:
         socket.send_text(message)
         error = socket.receive_json()["error"]["message"]
@@ -117,7 +119,7 @@ def test_a_stream_tells_what_is_wrong(local: Server, message: str, what: str) ->
     ("kind", "origin"),
     [("local", "https://evil.example.org"), ("local", "null"), ("team", "http://localhost")],
 )
-def test_a_stream_from_another_site_or_of_nobody_is_refused(
+def test_a_stream_from_another_site_or_without_login_is_refused(
     request: pytest.FixtureRequest, kind: str, origin: str
 ) -> None:
     program = request.getfixturevalue(kind).program()
@@ -143,7 +145,7 @@ def test_a_text_that_is_too_long_is_refused(local: Server) -> None:
         assert program.post(path, json=body).status_code == 413
 
 
-def test_what_is_wrong_is_told_without_the_text(local: Server) -> None:
+def test_a_validation_error_does_not_quote_the_text(local: Server) -> None:
     answer = local.program().post("/mask", json={"text": ["secret"], "query": "?"})
 
     assert answer.status_code == 422
@@ -151,7 +153,7 @@ def test_what_is_wrong_is_told_without_the_text(local: Server) -> None:
     assert "secret" not in answer.text
 
 
-def test_nobody_without_an_account_is_answered(team: Server) -> None:
+def test_with_accounts_the_api_requires_a_login(team: Server) -> None:
     for path in ("/mask", "/mask/file", "/detect", "/unmask", "/mask/batch"):
         assert team.program().post(path, json={"text": "x", "query": "?"}).status_code == 401
     assert team.program().get("/metrics").status_code == 401
@@ -182,13 +184,13 @@ def drop(browser: Browser, ending: str, data: bytes) -> tuple[int, dict[str, obj
     return answer.status_code, answer.json()
 
 
-def test_the_page_says_that_the_text_stays_here(local: Server) -> None:
+def test_the_page_says_that_the_text_stays_on_this_machine(local: Server) -> None:
     page = " ".join(local.browser().page("/mask").split())
 
     assert "runs on this machine: your text does not leave it" in page
 
 
-def test_the_page_names_who_would_see_the_text(
+def test_the_page_names_the_recipients_of_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PII_BENCH_API_KEY", "x")
@@ -205,7 +207,7 @@ def test_the_page_names_who_would_see_the_text(
     assert "does not leave" not in page
 
 
-def test_a_file_gives_its_text(local: Server) -> None:
+def test_the_text_of_an_uploaded_file_is_returned(local: Server) -> None:
     status, value = drop(local.browser(), ".docx", docx())
 
     assert status == 200
@@ -213,7 +215,7 @@ def test_a_file_gives_its_text(local: Server) -> None:
     assert value["notes"] == []
 
 
-def test_a_file_is_refused_with_the_reason(local: Server) -> None:
+def test_an_unknown_or_too_large_file_is_refused(local: Server) -> None:
     browser = local.browser()
 
     status, value = drop(browser, ".exe", b"MZ")
@@ -223,7 +225,7 @@ def test_a_file_is_refused_with_the_reason(local: Server) -> None:
     assert browser.post("/mask/file", content=large).status_code == 413
 
 
-def test_what_is_masked_is_in_no_file_and_no_log(
+def test_masked_texts_are_in_no_file_and_no_log(
     team: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -245,7 +247,7 @@ def test_what_is_masked_is_in_no_file_and_no_log(
     assert "hohenlohe" not in caplog.text.lower()
 
 
-def test_no_page_has_scripts_or_styles_of_its_own(team: Server) -> None:
+def test_no_page_has_inline_scripts_or_styles(team: Server) -> None:
     pages = [team.browser("olga").page(path) for path in ("/", "/mask", "/none")]
     pages.append(team.browser().page("/login"))
 

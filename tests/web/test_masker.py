@@ -46,7 +46,7 @@ async def in_order(masker: Masker, *texts: str) -> list[str]:
     return ASKED[1:]
 
 
-def test_a_short_text_need_not_wait_for_a_long_one(masker: Masker) -> None:
+def test_a_short_text_is_masked_before_the_pieces_of_a_long_one(masker: Masker) -> None:
     long = "x " * PIECE
 
     asked = asyncio.run(in_order(masker, long, "short"))
@@ -56,13 +56,13 @@ def test_a_short_text_need_not_wait_for_a_long_one(masker: Masker) -> None:
     assert len(asked) == 3
 
 
-def test_those_that_wait_are_answered_in_their_order(masker: Masker) -> None:
+def test_waiting_texts_are_answered_in_order(masker: Masker) -> None:
     texts = [f"text {number}" for number in range(20)]
 
     assert asyncio.run(in_order(masker, *texts)) == texts
 
 
-def test_each_gets_its_own_answer_and_a_failure_is_its_own(masker: Masker) -> None:
+def test_a_failure_affects_only_its_own_text(masker: Masker) -> None:
     GATE.set()
     texts = [f"{'FAIL' if number % 3 == 0 else 'Ann'} N{number}" for number in range(12)]
 
@@ -79,7 +79,7 @@ def test_each_gets_its_own_answer_and_a_failure_is_its_own(masker: Masker) -> No
             assert answer.entities == (("Ann", "PER"), (f"N{number}", "PER"))
 
 
-def test_when_too_many_wait_it_says_so(masker: Masker) -> None:
+def test_texts_beyond_the_limit_of_the_queue_are_refused(masker: Masker) -> None:
     async def flood() -> list[BaseException | Answers]:
         texts = (masker.answers("x", "?") for _ in range(MOST_WAITING + 10))
         GATE.set()
@@ -90,7 +90,7 @@ def test_when_too_many_wait_it_says_so(masker: Masker) -> None:
     assert [type(each) for each in answers] == [Answers] * MOST_WAITING + [BusyError] * 10
 
 
-def test_who_gives_up_is_not_read(masker: Masker) -> None:
+def test_a_cancelled_text_is_not_sent_to_the_system(masker: Masker) -> None:
     async def give_up() -> None:
         first = asyncio.create_task(masker.answers("first", "?"))
         await asyncio.to_thread(BEGUN.wait, 60)
@@ -107,7 +107,7 @@ def test_who_gives_up_is_not_read(masker: Masker) -> None:
     assert ASKED == ["first", "third"]
 
 
-def test_pieces_are_put_together() -> None:
+def test_answers_of_pieces_are_joined() -> None:
     parts = [
         Answers((("Ann", "PER"), ("Leeds", "LOC")), ("Leeds",)),
         Answers((("Ann", "PER"), ("Bob", "PER")), ("Bob",)),
@@ -119,7 +119,7 @@ def test_pieces_are_put_together() -> None:
     assert joined([*parts, Answers((), None)]).needed is None
 
 
-def test_a_system_that_is_not_there_is_said_at_the_start() -> None:
+def test_an_unknown_system_is_refused_at_the_start() -> None:
     masker = Masker(Settings(workers=0, system="encodr"))
     with pytest.raises(PiiBenchError, match="encodr"):
         masker.start()

@@ -58,7 +58,7 @@ def row_of(browser: Browser, project: Project, folder: Path) -> Row:
     return row
 
 
-def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
+def test_stage_2_asks_about_the_marks_of_the_majority(team: Server) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1], threshold=0.5)
     ann, bob = team.browser("ann"), team.browser("bob")
     annotate(ann, project, *ALL)
@@ -78,7 +78,7 @@ def test_stage_2_asks_about_what_was_agreed_in_stage_1(team: Server) -> None:
     assert state["items"][1]["spans"] == [[8, 10], [20, 22]]
 
 
-def test_what_annotators_do_not_agree_on_goes_to_an_adjudicator(team: Server) -> None:
+def test_a_sample_with_low_agreement_goes_to_an_adjudicator(team: Server) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     ann, bob, adam = (team.browser(name) for name in ("ann", "bob", "adam"))
     annotate(ann, project, *ALL)
@@ -104,7 +104,7 @@ def test_what_annotators_do_not_agree_on_goes_to_an_adjudicator(team: Server) ->
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
 
 
-def test_only_who_adjudicates_sees_the_versions(team: Server) -> None:
+def test_only_one_adjudicator_opens_a_disputed_sample(team: Server) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     ann, bob = team.browser("ann"), team.browser("bob")
     annotate(ann, project, *ALL)
@@ -122,7 +122,7 @@ def test_only_who_adjudicates_sees_the_versions(team: Server) -> None:
     )
 
 
-def test_what_counts_can_no_longer_be_changed(team: Server) -> None:
+def test_an_answer_is_closed_once_all_annotators_have_finished(team: Server) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1])
     ann, bob = team.browser("ann"), team.browser("bob")
     task = open_next(ann, project)
@@ -138,7 +138,7 @@ def test_what_counts_can_no_longer_be_changed(team: Server) -> None:
     assert state_of(ann, task)["closed"]
 
 
-def test_the_page_of_the_lead_shows_agreement_live(team: Server) -> None:
+def test_the_project_page_shows_the_current_agreement(team: Server) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
     ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     annotate(ann, project, *ALL)
@@ -198,7 +198,9 @@ def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
     assert [each["kappa"] for each in annotation["agreement"]] == [1, 1]
 
 
-def test_people_become_a_row_of_the_leaderboard(team: Server, tmp_path: Path) -> None:
+def test_the_answers_of_people_become_a_row_of_the_leaderboard(
+    team: Server, tmp_path: Path
+) -> None:
     project = new_project(
         team, "ann", "bob", records=RECORDS[:1], stages=Stages.CHOOSE, threshold=0
     )
@@ -241,7 +243,7 @@ def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
         assert [vote["imported"] for vote in votes] == [True, True]
 
 
-def test_a_new_threshold_applies_to_what_is_undecided(team: Server) -> None:
+def test_a_new_threshold_does_not_reopen_a_settled_sample(team: Server) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     annotate(team.browser("ann"), project, *ALL)
     annotate(team.browser("bob"), project, ANN, BO, BO_AGAIN)
@@ -254,7 +256,7 @@ def test_a_new_threshold_applies_to_what_is_undecided(team: Server) -> None:
     assert "Nothing to decide" in olga.page(f"/projects/{project.id}/disputes")
 
 
-def test_a_deleted_project_is_gone_from_the_file(team: Server) -> None:
+def test_a_deleted_project_is_removed_from_the_database_file(team: Server) -> None:
     project = new_project(team, "ann", records=RECORDS[1:2])
     annotate(team.browser("ann"), project)
     is_file = team.web.database.file is not None

@@ -20,7 +20,7 @@ def secret_in(page: str) -> str:
     return match[1]
 
 
-def test_an_owner_adds_somebody_who_can_log_in(team: Server) -> None:
+def test_an_owner_adds_an_account_that_can_log_in(team: Server) -> None:
     page = team.browser("olga").post("/people", data={"name": "eve", "role": "annotator"}).text
 
     account = check_password(team.web.database, "eve", secret_in(page))
@@ -28,7 +28,7 @@ def test_an_owner_adds_somebody_who_can_log_in(team: Server) -> None:
     assert account.role.value == "annotator"
 
 
-def test_the_first_account_is_an_owners(local: Server) -> None:
+def test_the_first_account_must_be_an_owner(local: Server) -> None:
     browser = local.browser()
     page = browser.page("/people")
     assert re.findall(r"<option>(\w+)", page) == ["owner"]
@@ -39,7 +39,7 @@ def test_the_first_account_is_an_owners(local: Server) -> None:
 
 
 @pytest.mark.parametrize("name", ["ann", "adam"])
-def test_others_make_no_accounts(team: Server, name: str) -> None:
+def test_only_owners_manage_accounts(team: Server, name: str) -> None:
     browser = team.browser(name)
     bob = team.account("bob").id
 
@@ -58,7 +58,7 @@ def test_a_new_password_replaces_the_old(team: Server) -> None:
     assert check_password(team.web.database, "bob", secret_in(page)) is not None
 
 
-def test_who_is_closed_out_cannot_come_back(team: Server) -> None:
+def test_a_closed_account_has_no_session_token_or_password(team: Server) -> None:
     bob = team.account("bob")
     browser, token = team.browser("bob"), add_token(team.web.database, bob, "x")
 
@@ -69,7 +69,7 @@ def test_who_is_closed_out_cannot_come_back(team: Server) -> None:
     assert check_password(team.web.database, "bob", PASSWORD) is None
 
 
-def test_the_last_owner_stays(team: Server) -> None:
+def test_the_last_owner_cannot_be_closed(team: Server) -> None:
     answer = team.browser("olga").post(f"/people/{team.account('olga').id}/close")
 
     assert answer.status_code == 400
@@ -78,7 +78,7 @@ def test_the_last_owner_stays(team: Server) -> None:
 
 
 @pytest.mark.parametrize("what", ["password", "close"])
-def test_an_account_that_is_not_there_is_said_so(team: Server, what: str) -> None:
+def test_an_unknown_account_is_not_found(team: Server, what: str) -> None:
     assert team.browser("olga").post(f"/people/999/{what}").status_code == 404
 
 
@@ -92,7 +92,7 @@ def test_a_name_with_markup_is_refused_and_shown_as_text(team: Server) -> None:
     assert "<script>alert" not in answer.text
 
 
-def test_a_token_is_shown_once_and_deleted_by_its_owner_alone(team: Server) -> None:
+def test_a_token_is_shown_once_and_deleted_only_by_its_owner(team: Server) -> None:
     ann, bob = team.browser("ann"), team.browser("bob")
     secret = secret_in(ann.post("/account/tokens", data={"name": "<b>nb</b>"}).text)
     (token,) = list_tokens(team.web.database, team.account("ann"))
@@ -105,7 +105,7 @@ def test_a_token_is_shown_once_and_deleted_by_its_owner_alone(team: Server) -> N
     assert team.program(secret).get("/account").status_code == 401
 
 
-def test_a_password_is_changed_by_who_knows_the_old_one(team: Server) -> None:
+def test_a_password_change_requires_the_old_password(team: Server) -> None:
     browser, other = team.browser("ann"), team.browser("ann")
 
     wrong = browser.post("/account/password", data={"old": "guessed it", "new": "a new password"})
@@ -118,7 +118,7 @@ def test_a_password_is_changed_by_who_knows_the_old_one(team: Server) -> None:
     assert check_password(team.web.database, "ann", "a new password") is not None
 
 
-def test_a_program_with_a_token_makes_no_others(team: Server) -> None:
+def test_a_token_gives_no_access_to_tokens_and_accounts(team: Server) -> None:
     program = team.program(add_token(team.web.database, team.account("olga"), "x"))
 
     assert program.post("/account/tokens", data={"name": "y"}).status_code == 403

@@ -71,7 +71,7 @@ AREAS: Final = ("annotate", "outcomes", "people", "project_pages", "review", "se
 
 
 @pytest.mark.timeout(900)
-def test_the_pages_work_on_it_as_on_sqlite(server_url: str) -> None:
+def test_the_tests_of_the_pages_pass_on_postgresql(server_url: str) -> None:
     tests = [f"tests/web/test_{area}.py" for area in AREAS]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
 
@@ -87,7 +87,7 @@ def test_the_pages_work_on_it_as_on_sqlite(server_url: str) -> None:
     assert done.returncode == 0, done.stdout[-5000:]
 
 
-def test_what_fifty_people_save_at_once_is_all_there(url: str, tmp_path: Path) -> None:
+def test_concurrent_saves_of_fifty_people_are_all_stored(url: str, tmp_path: Path) -> None:
     secrets = study(url, 50)
 
     with serving(tmp_path, "--database", url) as address:

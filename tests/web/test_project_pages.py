@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RECORDER = "python:tests.web.recorder:build"
 
 
-def test_what_keeps_a_system_from_answering_is_said(team: Server) -> None:
+def test_the_page_shows_why_a_system_cannot_answer(team: Server) -> None:
     project = new_project(
         team, records=RECORDS[:1], stages=Stages.MARK, system="openai/x", suggests=True
     )
@@ -37,7 +37,7 @@ def test_what_keeps_a_system_from_answering_is_said(team: Server) -> None:
     assert "OPENAI_API_KEY" in team.browser("olga").page(f"/projects/{project.id}")
 
 
-def test_a_text_without_an_answer_is_counted_and_the_others_are_prepared(team: Server) -> None:
+def test_failed_suggestions_are_counted_and_the_others_are_stored(team: Server) -> None:
     records = (record("one", "Ann met Bo.", [], []), record("two", "Bo will FAIL.", [], []))
     project = new_project(
         team,
@@ -60,7 +60,7 @@ def test_a_text_without_an_answer_is_counted_and_the_others_are_prepared(team: S
     assert second.suggestion is None
 
 
-def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
+def test_suggestions_are_prepared_in_a_process_of_the_pool(tmp_path: Path) -> None:
     settings = Settings(database=str(tmp_path / "pool.sqlite"), workers=1)
     with ExitStack() as stack:
         server = Server(settings, stack)
@@ -77,7 +77,7 @@ def test_a_process_of_the_pool_prepares_suggestions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["python:os:system", "encoder:/etc", "replay:/etc/passwd", "none"])
-def test_a_browser_names_no_file_or_module(name: str) -> None:
+def test_a_system_may_not_name_a_file_or_module(name: str) -> None:
     with pytest.raises(PiiBenchError):
         check_system(name)
 
@@ -94,14 +94,14 @@ def test_a_browser_names_no_file_or_module(name: str) -> None:
         ({"name": "x", "qualification": "50"}, "too few"),
     ],
 )
-def test_a_project_that_cannot_be_is_refused(team: Server, form: Any, reason: str) -> None:
+def test_an_invalid_project_is_refused(team: Server, form: Any, reason: str) -> None:
     answer = team.browser("olga").post("/projects/new", data={"source": "demo", **form})
 
     assert answer.status_code == 400
     assert reason in answer.json()["error"]["message"]
 
 
-def test_a_project_is_made_of_a_file(team: Server) -> None:
+def test_a_project_is_created_from_a_file(team: Server) -> None:
     olga = team.browser("olga")
     body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
     file = {"file": ("<b>my texts.jsonl", body)}

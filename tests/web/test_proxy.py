@@ -70,7 +70,7 @@ def chunk(text: str, finish: str | None = None) -> dict[str, object]:
     return {"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
 
 
-def test_the_provider_sees_tags_and_the_client_words(
+def test_the_provider_receives_tags_and_the_client_the_original_values(
     proxy: Server, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(completion("You are 32, <Full Name>; I wrote to <email address>."))
@@ -112,7 +112,9 @@ def test_a_stream_is_unmasked_where_tags_are_split(
     assert restored == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
 
 
-def test_a_stream_that_breaks_off_says_so(proxy: Server, protocol_server: ProtocolServer) -> None:
+def test_a_stream_that_breaks_off_ends_with_an_error(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
     body = f"data: {json.dumps(chunk('Dear <Full'))}\n\n".encode()
     protocol_server.script(Reply(body=body))
 
@@ -138,7 +140,7 @@ def test_a_stream_that_breaks_off_says_so(proxy: Server, protocol_server: Protoc
         (Reply(reset=True), 502, "cannot be reached"),
     ],
 )
-def test_what_a_provider_refuses_is_told_without_its_words(
+def test_a_providers_error_is_reported_without_its_message(
     proxy: Server, protocol_server: ProtocolServer, reply: Reply, status: int, what: str
 ) -> None:
     protocol_server.script(reply)
@@ -152,7 +154,7 @@ def test_what_a_provider_refuses_is_told_without_its_words(
     assert caught.value.response.headers.get("retry-after") == reply.headers.get("retry-after")
 
 
-def test_nothing_goes_on_where_the_text_cannot_be_masked(
+def test_a_request_that_cannot_be_masked_is_not_forwarded(
     proxy: Server, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(completion("x"))
@@ -184,7 +186,9 @@ def test_with_accounts_the_clients_key_is_a_token(team: Server) -> None:
     assert team.program("sk-guessed").post("/v1/chat/completions", json=body).status_code == 401
 
 
-def test_models_are_the_providers(proxy: Server, protocol_server: ProtocolServer) -> None:
+def test_the_list_of_models_is_the_providers(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
     assert proxy.program().get("/v1/models").status_code == 502
     assert [request.path for request in protocol_server.requests] == ["/v1/models"]
 
@@ -193,7 +197,7 @@ def test_models_are_the_providers(proxy: Server, protocol_server: ProtocolServer
     ("upstream", "error"),
     [("openai", MissingKeyError), ("opanai", UnknownNameError), ("anthropic", UnknownNameError)],
 )
-def test_a_provider_that_cannot_be_asked_is_refused_at_the_start(
+def test_an_unusable_provider_is_refused_at_the_start(
     upstream: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

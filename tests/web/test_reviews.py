@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SUBJECTS = ((("Ann", "PER"), ("Bonn", "LOC"), ("32", "DEM"), ("met", "DEM")),)
 
 
-def test_each_piece_of_a_text_says_what_became_of_it() -> None:
+def test_each_piece_of_a_masked_text_has_its_status() -> None:
     sample = sample_from_record(RECORDS[0])
     answer = Prediction(Status.OK, subjects=SUBJECTS, related=())
 
@@ -62,7 +62,7 @@ def test_each_piece_of_a_text_says_what_became_of_it() -> None:
     assert marked[0][0].startswith("<")
 
 
-def test_what_is_needed_and_readable_is_kept() -> None:
+def test_a_needed_readable_value_has_the_status_kept() -> None:
     sample = sample_from_record(RECORDS[0])
     pair = masked_pair(sample, Prediction(Status.OK, subjects=SUBJECTS, related=("32",)), "rules")
 
@@ -89,7 +89,7 @@ def items(server: Server, review: Review, name: str) -> list[int]:
         return order_of(connection, review, server.account(name).id)
 
 
-def test_a_blind_review_names_no_system_and_has_an_order_for_everybody(team: Server) -> None:
+def test_a_blind_review_names_no_system_and_has_an_order_per_person(team: Server) -> None:
     review = new_review(team, Kind.BLIND, "ann", "bob", count=6)
     anns, bobs = items(team, review, "ann"), items(team, review, "bob")
 
@@ -103,7 +103,7 @@ def test_a_blind_review_names_no_system_and_has_an_order_for_everybody(team: Ser
     assert "<script>alert" not in page
 
 
-def test_judgements_are_saved_as_they_come_and_lead_on(team: Server) -> None:
+def test_each_change_of_a_judgement_is_saved_and_done_leads_to_the_next(team: Server) -> None:
     review = new_review(team, Kind.BLIND, "ann")
     ann = team.browser("ann")
     order = items(team, review, "ann")
@@ -165,7 +165,7 @@ def test_a_mean_has_an_interval_over_texts() -> None:
     assert agreement_of(said, Kind.BLIND)["privacy"].fleiss == 1
 
 
-def test_a_rewritten_text_says_what_of_the_first_is_still_told() -> None:
+def test_the_original_of_a_rewritten_text_shows_what_leaked() -> None:
     sample = sample_from_record(RECORDS[0])
 
     pair = rewritten_pair(sample, Prediction(Status.OK, rewritten="Bo, 32, is well."), "model")
@@ -183,7 +183,7 @@ def test_a_rewritten_text_says_what_of_the_first_is_still_told() -> None:
 
 
 @pytest.mark.parametrize(("kind", "colours"), [("blind", False), ("masked", True)])
-def test_a_stored_rewrite_run_is_reviewed(
+def test_a_stored_rewrite_run_can_be_reviewed(
     team: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, colours: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -221,14 +221,14 @@ def test_a_stored_rewrite_run_is_reviewed(
         {"other": 1},
     ],
 )
-def test_what_is_no_judgement_is_refused(team: Server, body: Any) -> None:
+def test_an_invalid_judgement_is_refused(team: Server, body: Any) -> None:
     review = new_review(team, Kind.MASKED, "ann")
     path = f"/reviews/items/{items(team, review, 'ann')[0]}"
 
     assert team.browser("ann").post(path, json=body).status_code in (400, 422)
 
 
-def test_a_review_is_there_for_those_who_take_part(team: Server) -> None:
+def test_a_review_is_visible_only_to_its_members_and_owners(team: Server) -> None:
     review = new_review(team, Kind.MASKED, "ann")
     item = items(team, review, "ann")[0]
     bob = team.browser("bob")
@@ -248,7 +248,7 @@ def test_a_review_is_there_for_those_who_take_part(team: Server) -> None:
     assert team.browser().get(f"/reviews/items/{item}").status_code == 401
 
 
-def test_a_review_is_made_of_a_file_of_texts_before_and_after(team: Server) -> None:
+def test_a_review_is_created_from_a_file(team: Server) -> None:
     olga = team.browser("olga")
     records = [
         {"id": "s1", "system": "rewriter", "query": "Why?", "before": "Ann, 32", "after": "She"},
@@ -267,7 +267,7 @@ def test_a_review_is_made_of_a_file_of_texts_before_and_after(team: Server) -> N
     assert "nothing to review" in empty.json()["error"]["message"]
 
 
-def test_a_deleted_review_is_gone_from_the_file(team: Server) -> None:
+def test_a_deleted_review_is_removed_from_the_database_file(team: Server) -> None:
     review = new_review(team, Kind.BLIND, "ann")
 
     assert team.browser("olga").post(f"/reviews/{review.id}/delete").is_success

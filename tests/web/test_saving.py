@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 KILLS, PEOPLE, SAVES = 30, 50, 10
 
 
-def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
+def test_acknowledged_saves_survive_a_kill_of_the_server(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     (secret,) = study(str(path), 1)
     random, kept = Random(19), set()
@@ -54,7 +54,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path) 
     assert len(kept) > KILLS
 
 
-def test_what_fifty_people_save_at_once_is_all_there(tmp_path: Path) -> None:
+def test_concurrent_saves_of_fifty_people_are_all_stored(tmp_path: Path) -> None:
     where = tmp_path / "many.sqlite"
     secrets = study(str(where), PEOPLE)
 

@@ -41,7 +41,7 @@ def log_in(browser: Browser, changes: dict[str, str] | None = None) -> httpx2.Re
     return browser.post("/login", data=form | (changes or {}), follow_redirects=False)
 
 
-def test_the_cookie_of_a_session_is_out_of_reach_for_scripts(team: Server) -> None:
+def test_scripts_cannot_read_the_session_cookie(team: Server) -> None:
     answer = log_in(team.browser())
 
     (cookie,) = [c for c in answer.headers.get_list("set-cookie") if c.startswith(COOKIE)]
@@ -56,7 +56,7 @@ def test_over_https_the_cookie_is_secure(team: Server) -> None:
     assert "; Secure" in log_in(browser).headers["set-cookie"]
 
 
-def test_a_wrong_password_is_not_told_from_a_wrong_name(team: Server) -> None:
+def test_a_wrong_password_and_a_wrong_name_give_the_same_page(team: Server) -> None:
     pages = []
     for name, password in (("ann", "wrong password"), ("nobody", PASSWORD)):
         answer = log_in(team.browser(), {"name": name, "password": password})
@@ -67,7 +67,7 @@ def test_a_wrong_password_is_not_told_from_a_wrong_name(team: Server) -> None:
     assert "No account has this name and password" in pages[0]
 
 
-def test_a_login_form_from_elsewhere_is_refused(team: Server) -> None:
+def test_a_login_without_the_csrf_token_is_refused(team: Server) -> None:
     assert log_in(team.browser(), {"csrf_token": "guessed"}).status_code == 403
 
 
@@ -81,13 +81,13 @@ def test_a_login_form_from_elsewhere_is_refused(team: Server) -> None:
         ("/\nx", "/"),
     ],
 )
-def test_the_login_leads_to_this_site_alone(team: Server, target: str, where: str) -> None:
+def test_the_login_redirects_only_within_the_site(team: Server, target: str, where: str) -> None:
     answer = log_in(team.browser(), {"next": target})
 
     assert (answer.status_code, answer.headers["location"]) == (303, where)
 
 
-def test_who_logs_out_is_out(team: Server) -> None:
+def test_a_logout_ends_the_session(team: Server) -> None:
     browser = team.browser("ann")
     cookie = browser.cookies[COOKIE]
 
@@ -97,7 +97,7 @@ def test_who_logs_out_is_out(team: Server) -> None:
     assert browser.get("/").status_code == 401
 
 
-def test_a_session_ends_after_its_days(team: Server) -> None:
+def test_a_session_expires(team: Server) -> None:
     browser = team.browser()
     secret = begin_session(team.web.database, team.account("ann"), days=0)
     browser.cookies.set(COOKIE, secret)
@@ -118,7 +118,7 @@ def test_a_session_ends_after_its_days(team: Server) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["local", "team"])
-def test_a_change_needs_the_token_and_this_site(
+def test_a_change_requires_the_csrf_token_and_the_same_origin(
     request: pytest.FixtureRequest, kind: str, headers: dict[str, str], status: int
 ) -> None:
     server: Server = request.getfixturevalue(kind)
@@ -128,7 +128,7 @@ def test_a_change_needs_the_token_and_this_site(
     assert browser.post("/change", headers=headers).status_code == status
 
 
-def test_a_form_may_bring_the_token_in_a_field(team: Server) -> None:
+def test_a_form_may_send_the_csrf_token_in_a_field(team: Server) -> None:
     team.app.post("/change")(changed)
     browser = team.browser("ann")
     del browser.headers["x-csrf-token"]
@@ -138,7 +138,7 @@ def test_a_form_may_bring_the_token_in_a_field(team: Server) -> None:
     assert browser.post("/change", json={"csrf_token": browser.csrf}).status_code == 403
 
 
-def test_the_token_of_one_is_nothing_for_another(team: Server) -> None:
+def test_the_csrf_token_of_another_user_is_refused(team: Server) -> None:
     team.app.post("/change")(changed)
     ann, bob = team.browser("ann"), team.browser("bob")
 
@@ -162,21 +162,21 @@ def test_a_program_needs_no_csrf_token(team: Server, local: Server) -> None:
         (Role.OWNER, ["olga"]),
     ],
 )
-def test_a_role_may_do_what_those_below_may(team: Server, needed: Role, let_in: list[str]) -> None:
+def test_a_role_includes_the_lower_roles(team: Server, needed: Role, let_in: list[str]) -> None:
     team.app.get("/area", dependencies=[Depends(require(needed))])(changed)
     names = ("ann", "adam", "olga")
     assert [n for n in names if team.browser(n).get("/area").status_code == 200] == let_in
     assert team.browser().get("/area").status_code == 401
 
 
-def test_guessing_passwords_is_slowed_down(team: Server) -> None:
+def test_login_attempts_are_limited(team: Server) -> None:
     browser = team.browser()
     statuses = [log_in(browser, {"csrf_token": "x"}).status_code for _ in range(11)]
 
     assert statuses == [403] * 10 + [429]
 
 
-def test_requests_are_counted_per_account(people: str, tmp_path: Path) -> None:
+def test_requests_are_limited_per_account(people: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         where = new_database(tmp_path, "web", people)
         server = Server(Settings(database=where, requests_per_minute=10), stack)
@@ -188,7 +188,7 @@ def test_requests_are_counted_per_account(people: str, tmp_path: Path) -> None:
         assert bob.get("/").status_code == 200
 
 
-def test_a_name_has_no_odd_characters_and_is_given_once(team: Server) -> None:
+def test_an_invalid_or_taken_account_name_is_refused(team: Server) -> None:
     for name in ("", "a b", "<b>", "x" * 61, "local", "a\nb"):
         with pytest.raises(AccountError, match="cannot be taken"):
             add_account(team.web.database, name, Role.ANNOTATOR, PASSWORD)
@@ -197,6 +197,6 @@ def test_a_name_has_no_odd_characters_and_is_given_once(team: Server) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 9, 201])
-def test_a_password_has_a_length(length: int) -> None:
+def test_a_password_of_the_wrong_length_is_refused(length: int) -> None:
     with pytest.raises(AccountError, match=f"has {length} characters"):
         hash_password("x" * length)

@@ -46,13 +46,13 @@ def test_the_text_of_a_letter_is_read(ending: str, data: bytes, text: str) -> No
     assert (upload.text, upload.notes) == (text, ())
 
 
-def test_of_html_only_what_is_shown_is_read() -> None:
+def test_only_the_visible_text_of_html_is_read() -> None:
     text = read_upload(".eml", eml(html=True), Limits()).text
 
     assert text.split("Subject: ")[1].split() == ["Über", "mich", "Hello,", *LETTER.split()]
 
 
-def test_attached_files_are_named_as_not_read() -> None:
+def test_attachments_are_reported_as_not_read() -> None:
     upload = read_upload(".eml", eml(attached=True), Limits())
 
     assert upload.notes == ("1 attached files were not read.",)
@@ -75,7 +75,9 @@ def test_attached_files_are_named_as_not_read() -> None:
         ("../../x", b"x", "cannot be read"),
     ],
 )
-def test_what_has_no_text_is_refused_with_the_reason(ending: str, data: bytes, what: str) -> None:
+def test_a_file_without_readable_text_is_refused_with_the_reason(
+    ending: str, data: bytes, what: str
+) -> None:
     with pytest.raises(UploadError, match=what) as caught:
         read_upload(ending, data, Limits())
 
@@ -110,7 +112,7 @@ BOMBS: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_bounded_in_size_pages_time_and_memory(name: str) -> None:
+def test_a_malicious_file_exceeds_no_limit(name: str) -> None:
     ending, make = BOMBS[name]
     data = make()
     assert len(data) <= 10_000_000
@@ -123,7 +125,7 @@ def test_a_bomb_is_bounded_in_size_pages_time_and_memory(name: str) -> None:
     assert time.monotonic() - begun < 60
 
 
-def test_reading_that_takes_too_long_is_ended() -> None:
+def test_reading_that_takes_too_long_is_stopped() -> None:
     drawing = pdf(b"BT /F1 9 Tf (x) Tj ET\n" * 2_000_000, flate=True)
 
     with pytest.raises(UploadError, match="took"):
@@ -193,13 +195,13 @@ def test_scanned_pages_of_a_pdf_are_read_and_named() -> None:
 
 
 @needs_ocr
-def test_a_scan_on_which_nothing_is_written_has_no_text() -> None:
+def test_an_empty_scan_has_no_text() -> None:
     with pytest.raises(UploadError, match="there is no text"):
         read_upload(".png", saved(scan(), "PNG"), Limits())
 
 
 @needs_ocr
-def test_scans_are_bounded_in_pages_pixels_time_and_memory() -> None:
+def test_scans_have_limits_of_pages_pixels_time_and_memory() -> None:
     two = saved(scan(WRITTEN), "PDF", scan(WRITTEN))
     with pytest.raises(UploadError, match=r"2 pages are pictures, .* at most 1"):
         read_upload(".pdf", two, Limits(scans=1))

@@ -45,14 +45,14 @@ def test_a_ballot_of_an_aspect_labels_each_token_with_its_values() -> None:
     assert ballot.chosen == {("A", (0, 3, "PER")), ("B", (14, 18, "LOC"))}
 
 
-def test_a_ballot_of_stage_2_says_of_each_entity_whether_it_is_needed() -> None:
+def test_a_ballot_of_stage_2_labels_each_entity_as_needed_or_not() -> None:
     assert ballot_of_choice("s", "eva", ITEMS, Choice((2,))).labels == (False, False, True)
     only = ballot_of_choice("s", "eva", ITEMS, Choice((0, 2)), "PER", "type")
     assert only.labels == (True, False)
     assert only.chosen == {0}
 
 
-def test_ballots_on_owners_are_of_the_tokens_that_all_have_marked() -> None:
+def test_ballots_on_owners_label_the_tokens_that_all_marked() -> None:
     versions = {"eva": [ANN, BO, BONN], "tom": [BO, Mark(14, 18, ("A", "B"), "LOC")]}
 
     eva, tom = ballots_on_owners("s", TEXT, versions)
@@ -62,7 +62,7 @@ def test_ballots_on_owners_are_of_the_tokens_that_all_have_marked() -> None:
     assert tom.chosen == {(0, "B"), (1, "A"), (1, "B")}
 
 
-def test_in_stage_2_owners_are_those_of_the_entities_as_corrected() -> None:
+def test_owners_in_stage_2_include_corrections() -> None:
     ballot = ballot_on_owners("s", "eva", ITEMS, Choice((), {2: "A"}))
 
     assert ballot.labels == (("A",), ("B",), ("A",))
@@ -72,7 +72,7 @@ def ballot(sample: str, annotator: str, *chosen: int) -> Ballot:
     return Ballot(sample, annotator, tuple(n in chosen for n in range(4)), frozenset(chosen))
 
 
-def test_agreement_of_two() -> None:
+def test_agreement_of_two_annotators_matches_the_formulas() -> None:
     # 8 units: 3 both yes, 1 only eva, 4 both no. Observed 7/8; expected 4/8 * 3/8 + 4/8 * 5/8.
     ballots = [
         ballot("s1", "eva", 0, 1),
@@ -95,7 +95,7 @@ def test_agreement_of_two() -> None:
     assert list(agreement_by_pair(ballots)) == [("eva", "tom")]
 
 
-def test_agreement_on_a_value_is_that_of_the_marks_that_have_it() -> None:
+def test_agreement_on_a_value_counts_only_marks_with_that_value() -> None:
     other = Mark(14, 18, ("A",), "LOC", "Country")
     versions = {"eva": [ANN, BO, BONN], "tom": [ANN, other], "kim": [ANN, BO, other]}
 
@@ -157,7 +157,7 @@ def test_an_open_category_does_not_vote() -> None:
     assert merge_marks(TEXT, [[bare], [bare], [ANN]]) == (ANN,)
 
 
-def test_letters_of_persons_are_brought_in_line() -> None:
+def test_letters_of_persons_are_aligned() -> None:
     swapped = [Mark(0, 3, ("B",), "PER", "Full Name"), Mark(8, 10, ("A",), "PER", "Full Name")]
 
     aligned = align_persons(TEXT, [[ANN, BO, BONN], swapped])
