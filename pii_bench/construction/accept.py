@@ -1,4 +1,4 @@
-"""Judging written texts: by their commission, by the checker, and by what is recorded already."""
+"""Acceptance of written texts: checks by commission, by rules and against recorded texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from filelock import FileLock
 from pii_bench.construction.commissions import (
     ORDERS,
     REFERENCES,
-    Commission,
     commission,
 )
 from pii_bench.construction.declared import (
@@ -50,14 +49,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pii_bench.construction.commissions import Order
     from pii_bench.construction.declared import FrontierCommission
     from pii_bench.datasets.sample import Sample
 
-_SLACK: Final = 0.2
-# Who asks where no person of the text does.
+_LENGTH_TOLERANCE: Final = 0.2
+# Askers who are not a person of the text.
 _OUTSIDE: Final = ("desk", "near", "other")
 
-# "a hundred and one days" begins with a number, no article.
+# "a hundred and one days" begins with a number, not with an article.
 _ARTICLE: Final = re.compile(
     r"(?:an? (?!hundred|thousand|million|lakh|quarter|half|dozen|year|month|week|day|hour|minute)"
     r"|the |The |my |his |her |their |our )"
@@ -65,34 +65,34 @@ _ARTICLE: Final = re.compile(
 _TITLED: Final = re.compile(
     r"\b(?:Mrs?|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Señora?|Herr|Frau|Mme)\b\.? [A-Z]\w+"
 )
-_OF_FORMS_AND_QUERIES: Final = frozenset(
+_WAIVED_FOR_OTHER: Final = frozenset(
     {"format", "query-name", "query-part", "query-value", "related-count", "titled-name"}
 )
-"""Rules that texts of other kinds are free from: people write and ask in any form."""
+"""Rules that do not apply to `train-other`, where people write and ask in any form."""
 
 _DIGITS: Final = re.compile(r"\D+")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-# A chat writer's markup would show a reader of the text where values are.
+# Leftover marks would show where the values are.
 _BRACES: Final = re.compile(r"\{[^|]*\||[{}]")
 _MARKUP: Final = re.compile(r"\*\*|`|^#{1,4} ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a text is held to: its commission, or what it was recorded with.
+    """Requirements for a text, from its commission or from its recorded version.
 
     Attributes:
         facts: tag to category.
-        allowed: tag to the values that a name or number may have.
-        kinds: of the queries, in order.
-        chars: length of the description, in characters; None where it is recorded already.
-        header: what is recorded with the text.
-        needs: the least and the greatest number of related entities.
-        query_chars: length of a query, likewise.
-        registers: kinds of text, one of which the header names; none for twins.
-        exact: whether every value, not only names and numbers, is one of `allowed`.
-        any_form: whether names may be in another script, and numbers be grouped or broken.
-        waived: rules that its samples are free from.
+        allowed: tag to the allowed values of a name or number.
+        kinds: kinds of the queries, in order.
+        chars: length of the description in characters; None for twins, which have none.
+        header: the header to record with the text.
+        needs: range of the number of related entities.
+        query_chars: range of the length of a query.
+        registers: allowed kinds of text in the header; empty if the header needs none.
+        exact: True if `allowed` applies to all values, not only to names and numbers.
+        any_form: True if names may be in another script, and numbers grouped or broken.
+        waived: rules that do not apply to the samples.
     """
 
     facts: Mapping[str, str]
@@ -110,7 +110,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What acceptance came to for one sample: recorded where there is no problem."""
+    """The result for one written text, which is recorded if it has no problems."""
 
     id: str
     problems: tuple[Problem, ...]
@@ -119,56 +119,54 @@ class Verdict:
 
 
 def accept(written: Sequence[Marked], folder: Path = TEXTS) -> list[Verdict]:
-    """Judge written samples, and record those without a problem.
+    """Check written texts, and record those without problems.
 
     Args:
-        written: in the order in which they are judged; each competes with those before it.
-        folder: of the recorded texts.
+        written: the texts, each of which is also compared with the accepted ones before it.
+        folder: folder of the recorded texts.
 
     Raises:
-        MarkedError: a recorded file is not of the format.
-        ResultsError: a text cannot be recorded.
+        MarkedError: If a recorded file is invalid.
+        ResultsError: If a text cannot be recorded.
     """
-    verdicts: list[Verdict] = []
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         recorded = Recorded.load(folder)
-        # A text does not compete with an earlier version of itself.
+        # Do not compare a text with its own earlier version.
         rivals = Rivals(recorded, without={marked.id for marked in written})
-        for marked in written:
-            verdict, accepted = _judge(marked, recorded, rivals)
-            if accepted is not None:
-                name = marked.id.rpartition("-")[0]
-                recorded.add(name, accepted)
-                rivals.add(name, accepted)
-            verdicts.append(verdict)
-    return verdicts
+        return [_accept_one(marked, recorded, rivals) for marked in written]
 
 
-def _judge(marked: Marked, recorded: Recorded, rivals: Rivals) -> tuple[Verdict, Marked | None]:
+def _accept_one(marked: Marked, recorded: Recorded, rivals: Rivals) -> Verdict:
     name = marked.id.rpartition("-")[0]
     try:
         terms = _terms(marked, recorded)
     except _UnknownError as error:
         problem = Problem(marked.id, "commission", str(error))
-        return Verdict(marked.id, (problem,), 0, 0), None
+        return Verdict(marked.id, (problem,), chars=0, wanted=0)
     register = {"register": marked.header.get("register", "")} if terms.registers else {}
     completed = replace(marked, header={**register, **terms.header})
     problems = list(_terms_problems(marked, terms))
-    chars = len(resolve(marked.text).text)
+    # A text with other problems may have no samples.
     if not problems:
         samples = recorded.samples_of(completed)
         for sample in samples:
-            found = (*sample_problems(sample), *_wording_problems(sample))
-            problems += [problem for problem in found if problem.rule not in terms.waived]
-        problems = list(dict.fromkeys(replace(p, sample_id=marked.id) for p in problems))
+            problems += (
+                replace(problem, sample_id=marked.id)
+                for problem in (*sample_problems(sample), *_wording_problems(sample))
+                if problem.rule not in terms.waived
+            )
+        problems = list(dict.fromkeys(problems))
         problems += rivals.problems(name, completed, samples)
-    verdict = Verdict(marked.id, tuple(problems), chars, terms.chars or 0)
-    return verdict, None if problems else completed
+    if not problems:
+        recorded.add(name, completed)
+        rivals.add(name, completed)
+    chars = len(resolve(marked.text).text)
+    return Verdict(marked.id, tuple(problems), chars, terms.chars or 0)
 
 
 class _UnknownError(Exception):
-    """Nothing was asked for under an id."""
+    """There is no commission for a text."""
 
 
 def _terms(marked: Marked, recorded: Recorded) -> Terms:
@@ -177,23 +175,24 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     number = int(digits) if digits.isdecimal() else 0
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
         earlier = recorded.sets[name].get(sample_id)
-        return _kept(earlier) if earlier else _commissioned(commission(ORDERS[name], number))
+        return _recorded_terms(earlier) if earlier else _commission_terms(ORDERS[name], number)
     if name in TWIN_SETS:
         again = is_second_round(recorded, number, name)
         if earlier := recorded.sets[name].get(sample_id):
-            return _of_twins(recorded.find(earlier.header["of"]), name, again=again)
+            return _twin_terms(recorded.find(earlier.header["of"]), name, again=again)
         if 1 <= number <= len(sources := twin_sources(recorded, name)):
-            return _of_twins(sources[number - 1], name, again=again)
+            return _twin_terms(sources[number - 1], name, again=again)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
-        return _of_conversation(conversation(recorded, number))
+        return _conversation_terms(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
-        return _of_frontier(marked, frontier_commission(number))
+        return _frontier_terms(marked, frontier_commission(number))
     if name == OTHER and number:
-        return _of_other(marked)
+        return _other_terms(marked)
     raise _UnknownError("no commission has this id")
 
 
-def _commissioned(asked: Commission) -> Terms:
+def _commission_terms(order: Order, number: int) -> Terms:
+    asked = commission(order, number)
     facts = {tag: fact.category for tag, (_, fact) in asked.tags.items()}
     return Terms(
         facts=facts,
@@ -206,26 +205,26 @@ def _commissioned(asked: Commission) -> Terms:
             "theme": asked.theme,
             "form": asked.form,
             "chars": str(asked.chars),
-            "facts": _told(facts),
+            "facts": _format_facts(facts),
         },
         registers=tuple(load_voices().registers),
     )
 
 
-def _kept(earlier: Marked) -> Terms:
-    """A text that is mended keeps the facts, names and numbers that it was recorded with."""
-    found = resolve(earlier.text)
+def _recorded_terms(earlier: Marked) -> Terms:
+    """Return terms by which a new version keeps the facts, names and numbers."""
+    resolved = resolve(earlier.text)
     return Terms(
         facts=earlier.facts,
-        allowed=found.values,
+        allowed=resolved.values,
         kinds=tuple(query.kind for query in earlier.queries),
-        chars=int(earlier.header.get("chars", len(found.text))),
+        chars=int(earlier.header.get("chars", len(resolved.text))),
         header={key: value for key, value in earlier.header.items() if key != "register"},
         registers=tuple(load_voices().registers),
     )
 
 
-def _of_twins(source: Marked, name: str, *, again: bool) -> Terms:
+def _twin_terms(source: Marked, name: str, *, again: bool) -> Terms:
     return Terms(
         facts=source.facts,
         allowed={},
@@ -235,7 +234,7 @@ def _of_twins(source: Marked, name: str, *, again: bool) -> Terms:
     )
 
 
-def _of_conversation(asked: Conversation) -> Terms:
+def _conversation_terms(asked: Conversation) -> Terms:
     return Terms(
         facts=asked.facts,
         allowed={tag: (value,) for tag, value in asked.values.items()},
@@ -244,7 +243,7 @@ def _of_conversation(asked: Conversation) -> Terms:
         header={
             "template": asked.template,
             "joined": " ".join(asked.joined),
-            "facts": _told(asked.facts),
+            "facts": _format_facts(asked.facts),
         },
         needs=(3, 9),
         query_chars=(450, 1300),
@@ -252,8 +251,8 @@ def _of_conversation(asked: Conversation) -> Terms:
     )
 
 
-def _of_frontier(marked: Marked, asked: FrontierCommission) -> Terms:
-    """The writer declares the facts; names and numbers are those of the cast."""
+def _frontier_terms(marked: Marked, asked: FrontierCommission) -> Terms:
+    """Return terms with the declared facts, and the names and numbers of the cast."""
     facts = marked.facts
     cast = {member.letter: member for member in asked.cast}
     for tag, category in facts.items():
@@ -271,7 +270,7 @@ def _of_frontier(marked: Marked, asked: FrontierCommission) -> Terms:
             "voice": asked.voice,
             "theme": asked.theme,
             "chars": str(asked.chars),
-            "facts": _told(facts),
+            "facts": _format_facts(facts),
         },
         needs=(0, len(facts)),
         query_chars=(40, 700),
@@ -280,35 +279,34 @@ def _of_frontier(marked: Marked, asked: FrontierCommission) -> Terms:
     )
 
 
-def _of_other(marked: Marked) -> Terms:
-    """The writer declares kind and facts; names, numbers and length are free."""
+def _other_terms(marked: Marked) -> Terms:
+    """Return terms with the declared kind and facts; names, numbers and length are free."""
     try:
         facts = declared_facts(marked)
     except PiiBenchError as error:
         raise _UnknownError(str(error)) from error
-    found = resolve(marked.text)
+    resolved = resolve(marked.text)
     return Terms(
         facts=facts,
-        allowed=found.values,
+        allowed=resolved.values,
         kinds=tuple(query.kind for query in marked.queries),
-        chars=len(found.text),
-        header={"kind": marked.header["kind"], "facts": _told(facts) or "-"},
+        chars=len(resolved.text),
+        header={"kind": marked.header["kind"], "facts": _format_facts(facts) or "-"},
         needs=(0, len(facts)),
         query_chars=(8, 700),
-        waived=_OF_FORMS_AND_QUERIES,
+        waived=_WAIVED_FOR_OTHER,
     )
 
 
-def _told(facts: Mapping[str, str]) -> str:
+def _format_facts(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{tag} {category}" for tag, category in facts.items())
 
 
 def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
-    """Whether a text and its queries are what was asked for."""
     if terms.chars is not None:
-        found = resolve(marked.text, names_in(terms.facts))
-        yield from _mark_problems(marked.id, found, terms)
-        yield from _text_problems(marked, found.text, terms, terms.chars)
+        resolved = resolve(marked.text, names_in(terms.facts))
+        yield from _mark_problems(marked.id, resolved, terms)
+        yield from _text_problems(marked, resolved.text, terms, terms.chars)
     kinds = tuple(query.kind for query in marked.queries)
     if kinds != terms.kinds:
         yield Problem(marked.id, "queries", f"the queries are {kinds}, not {terms.kinds}")
@@ -316,13 +314,13 @@ def _terms_problems(marked: Marked, terms: Terms) -> Iterator[Problem]:
         yield from _query_problems(marked.id, query, terms)
 
 
-def _mark_problems(name: str, found: Resolved, terms: Terms) -> Iterator[Problem]:
-    """Rules: `mark`, a broken one; `tag`, one that is missing, unknown, or on two texts."""
-    for piece in found.stray:
+def _mark_problems(name: str, resolved: Resolved, terms: Terms) -> Iterator[Problem]:
+    """Find broken marks (`mark`), and missing, unknown or ambiguous tags (`tag`)."""
+    for piece in resolved.stray:
         yield Problem(name, "mark", f"{piece!r} looks like a broken mark")
-    for tag in sorted(terms.facts.keys() - found.values.keys()):
+    for tag in sorted(terms.facts.keys() - resolved.values.keys()):
         yield Problem(name, "tag", f"{tag} ({terms.facts[tag]}) is marked nowhere")
-    for tag, texts in found.values.items():
+    for tag, texts in resolved.values.items():
         if tag not in terms.facts:
             yield Problem(name, "tag", f"{tag} is no fact of the commission")
         elif len(texts) > 1:
@@ -332,12 +330,12 @@ def _mark_problems(name: str, found: Resolved, terms: Terms) -> Iterator[Problem
 
 
 def _text_problems(marked: Marked, text: str, terms: Terms, chars: int) -> Iterator[Problem]:
-    """Rules: `register`, none of the table; `length`, a fifth too short or long; `markup`."""
+    """Find an unknown `register`, a wrong `length`, and `markup`."""
     register = marked.header.get("register", "")
     if terms.registers and register not in terms.registers:
         reason = f"{register!r} is no kind of text; there are {', '.join(sorted(terms.registers))}"
         yield Problem(marked.id, "register", reason)
-    least, most = (round(chars * (1 + sign * _SLACK)) for sign in (-1, 1))
+    least, most = (round(chars * (1 + sign * _LENGTH_TOLERANCE)) for sign in (-1, 1))
     if not least <= len(text) <= most:
         reason = f"the text has {len(text)} characters, not {least} to {most}"
         yield Problem(marked.id, "length", reason)
@@ -347,7 +345,7 @@ def _text_problems(marked: Marked, text: str, terms: Terms, chars: int) -> Itera
 
 
 def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Problem]:
-    """Rules: `needs`, `reference`, `domain` and `asker` are known; `query-length`; `mark`."""
+    """Find unknown `needs`, `reference`, `domain` or `asker`, a `mark`, a wrong `query-length`."""
     if unknown := [tag for tag in query.needs if tag not in terms.facts]:
         yield Problem(name, "needs", f"{_quoted(unknown)} is no fact of the commission")
     least, most = terms.needs
@@ -372,17 +370,16 @@ def _query_problems(name: str, query: MarkedQuery, terms: Terms) -> Iterator[Pro
 def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Problem]:
     category = terms.facts[tag]
     pii_type = type_named(category)
+    allowed = terms.allowed.get(tag, ())
     if pii_type is not PiiType.PER and _ARTICLE.match(text):
         yield Problem(name, "article", f"{text!r} ({tag}) begins with an article or possessive")
-    allowed = terms.allowed.get(tag, ())
     if category == "Phone Number":
-        # A phone number may be grouped, and go without its country code.
+        # A phone number may be grouped, and lack its country code.
         national = {value.partition("-")[2] for value in allowed}
         digits = _DIGITS.sub("", text)
         known = text in allowed or any(digits.endswith(n.lstrip("0")) for n in national if n)
     elif terms.any_form:
-        bare = {_bare(value) for value in allowed}
-        known = pii_type is not PiiType.CODE or _bare(text) in bare
+        known = pii_type is not PiiType.CODE or _bare(text) in map(_bare, allowed)
     elif terms.exact or pii_type in {PiiType.PER, PiiType.CODE}:
         known = text in allowed
     else:
@@ -397,33 +394,29 @@ def _bare(text: str) -> str:
 
 
 def _wording_problems(sample: Sample) -> Iterator[Problem]:
-    """What the checker of files cannot know: other people's names, and parts of values asked for.
+    """Find names of other people, and parts of values in the query.
 
-    Rules: `titled-name`, "Mr Rice" in text or query; `query-part`, the query holds a proper
-    name or number of a value, or two words of one in a row.
+    Rules: `titled-name`, such as "Mr Rice", in the text or query; `query-part`, a proper name,
+    number or two successive words of a value in the query.
     """
     query = sample.query or ""
     for where, text in (("text", blanked(sample)), ("query", query)):
         for match in _TITLED.finditer(text):
             yield Problem(sample.id, "titled-name", f"the {where} names {match[0]!r}")
-    asked = _WORD.findall(query)
-    lower = [word.lower() for word in asked]
-    pairs = set(pairwise(lower))
+    query_words = _WORD.findall(query)
+    query_pairs = set(pairwise(word.lower() for word in query_words))
     needed = {related.text for related in sample.related}
     for entity in sample.entities:
         words = _WORD.findall(entity.text)
         if entity.type in {PiiType.LOC, PiiType.ORG, PiiType.PER, PiiType.CODE}:
-            # A word in the middle of the query with its capital is a name.
-            parts = [w for w in words if len(w) > 3 and not w.islower() and w in asked[1:]]
+            # A capitalised word is a name, unless it is the first of the query.
+            parts = [w for w in words if len(w) > 3 and not w.islower() and w in query_words[1:]]
         else:
-            parts = [w for w in words if len(w) > 1 and w.isdecimal() and w in asked]
-        own = [word.lower() for word in words]
+            parts = [w for w in words if len(w) > 1 and w.isdecimal() and w in query_words]
         if entity.text in needed:
-            parts += [
-                " ".join(pair)
-                for pair in pairwise(own)
-                if pair in pairs and any(len(word) > 3 for word in pair)
-            ]
+            for pair in pairwise(word.lower() for word in words):
+                if pair in query_pairs and any(len(word) > 3 for word in pair):
+                    parts.append(" ".join(pair))
         for part in dict.fromkeys(parts):
             yield Problem(sample.id, "query-part", f"the query holds {part!r} of {entity.text!r}")
 

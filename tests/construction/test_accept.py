@@ -14,7 +14,7 @@ from pii_bench.construction.recorded import Recorded
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What the free categories of the commissions used here are filled with.
+# Values for the free categories of the commissions used here.
 _FILLING: Final = {
     "Landmark": "Hoan Bridge",
     "NGO": "Lakeshore Repair Circle",
@@ -30,7 +30,7 @@ _PADDING: Final = (
 
 
 def answer(number: int = 1, *, query: str = _QUERY, needs: str = "A2", **changes: str) -> str:
-    """A text that answers commission `number` of single; `changes` fill tags otherwise."""
+    """Return a text for commission `number` of single; `changes` replace the values of tags."""
     asked = commission(ORDERS["single"], number)
     told = " ".join(
         f"It says {{{tag}|{changes.get(tag, _FILLING.get(fact.category, fact.value))}}} there."
@@ -54,7 +54,7 @@ def rules(verdict: Verdict) -> list[str]:
     return sorted({problem.rule for problem in verdict.problems})
 
 
-def test_a_sound_text_is_recorded_with_what_was_asked(tmp_path: Path) -> None:
+def test_a_valid_text_is_recorded_with_its_commission(tmp_path: Path) -> None:
     (verdict,) = judged(tmp_path, answer())
 
     assert verdict.problems == ()
@@ -67,7 +67,7 @@ def test_a_sound_text_is_recorded_with_what_was_asked(tmp_path: Path) -> None:
     assert (tmp_path / "texts/single/001.txt").exists()
 
 
-def test_a_new_version_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
+def test_a_new_version_replaces_the_earlier_one(tmp_path: Path) -> None:
     judged(tmp_path, answer())
     (verdict,) = judged(tmp_path, answer(query=_QUERY.replace("Please check", "Could you check")))
 
@@ -101,7 +101,7 @@ def test_a_new_version_takes_the_place_of_the_earlier_one(tmp_path: Path) -> Non
         (answer().replace("=== single-0001", "=== single-9999"), "commission", "no commission"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, text: str, rule: str, reason: str) -> None:
+def test_invalid_texts_are_refused(tmp_path: Path, text: str, rule: str, reason: str) -> None:
     (verdict,) = judged(tmp_path, text)
 
     assert rule in rules(verdict)
@@ -109,13 +109,13 @@ def test_what_is_refused(tmp_path: Path, text: str, rule: str, reason: str) -> N
     assert Recorded.load(tmp_path / "texts").samples("single") == []
 
 
-def test_what_is_marked_as_public_is_no_leak(tmp_path: Path) -> None:
+def test_a_value_marked_as_public_is_no_leak(tmp_path: Path) -> None:
     (verdict,) = judged(tmp_path, answer().replace("two coffees", "{-|€1,240} of coffee"))
 
     assert verdict.problems == ()
 
 
-def test_texts_compete_with_what_is_recorded(tmp_path: Path) -> None:
+def test_near_duplicates_of_accepted_texts_are_refused(tmp_path: Path) -> None:
     verdicts = judged(tmp_path, *(answer(n) for n in (1, 20, 30, 40)))
 
     assert verdicts[0].problems == ()
@@ -147,7 +147,7 @@ _PEOPLE: Final = (("A", "Ann", 30, "8:30", "Graz"), ("B", "Bo", 50, "9:30", "Lie
 
 
 def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Recorded texts of small sets, which twins and conversations can be made of."""
+    """Record texts of small complete sets, the sources of twins."""
     folder = tmp_path / "texts"
     orders = dict(ORDERS)
     for name, people in (("single", "A"), ("multi", "AB")):
