@@ -1,4 +1,4 @@
-"""Chromium on a page of a server that runs as people run it: in a process of its own."""
+"""Chromium, and `pii-bench serve` in a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.cli.command import COMMAND, environment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where pictures go that somebody wants to look at.
+# Folder for screenshots, if any are wanted.
 SHOTS: Final = os.environ.get("PII_BENCH_SCREENSHOTS")
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS: Final = (
@@ -29,7 +29,7 @@ ARGUMENTS: Final = (
 
 
 def free_port() -> int:
-    """One that nobody listens to."""
+    """Return a free TCP port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 def started(folder: Path, *options: str) -> tuple[subprocess.Popen[bytes], str]:
-    """`pii-bench serve` in a folder, which answers already; its address."""
+    """Start `pii-bench serve` in a folder and wait until it answers; return it and its URL."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with (folder / "log.txt").open("wb") as log:
@@ -62,7 +62,7 @@ def started(folder: Path, *options: str) -> tuple[subprocess.Popen[bytes], str]:
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[str]:
-    """The address of `pii-bench serve` in a folder."""
+    """Run `pii-bench serve` in a folder and yield its URL."""
     process, url = started(folder, *options)
     try:
         yield url
@@ -73,7 +73,7 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser, or the test is skipped with the reason."""
+    """Yield a browser, or skip the test if there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
@@ -86,7 +86,7 @@ def chromium() -> Iterator[Any]:
 
 
 def complaints(page: Any) -> list[str]:
-    """What the page's console says from now on: errors, and what the policy forbids."""
+    """Return a list to which the errors on the page's console are added from now on."""
     messages: list[str] = []
     page.on("console", lambda line: messages.append(line.text) if line.type == "error" else None)
     page.on("pageerror", lambda error: messages.append(str(error)))
@@ -94,11 +94,11 @@ def complaints(page: Any) -> list[str]:
 
 
 def look(page: Any, name: str) -> None:
-    """Find nothing serious with axe-core, and nothing wider than the window; keep a picture."""
+    """Check a page with axe-core and for horizontal scrolling; save a screenshot if wanted."""
     if SHOTS:
         page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    # The policy of the page keeps scripts of others out; axe comes in by the debugger.
+    # axe is injected by the debugger, so the page's policy does not block it.
     violations = axe.Axe().run(page).response["violations"]
     serious = [
         f"{each['id']}: {node['html'][:120]} {node.get('failureSummary', '')[:200]}"

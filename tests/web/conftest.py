@@ -1,4 +1,4 @@
-"""A server in this process, with people in it, and Chromium."""
+"""Servers in this process, with and without accounts, and Chromium."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="session")
 def fast_hashes() -> Iterator[None]:
-    """Passwords are hashed as quickly as the algorithm can."""
+    """Hash passwords with the cheapest parameters."""
     with pytest.MonkeyPatch.context() as patch:
         hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         patch.setattr(accounts, "_HASHER", hasher)
@@ -32,7 +32,7 @@ def fast_hashes() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def people(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A database with people in it."""
+    """A database with the accounts of `team`."""
     where = new_database(tmp_path_factory.mktemp("people"), "people")
     database = Database(where)
     for name, role in (
@@ -48,14 +48,14 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[Server]:
-    """On the loopback, without accounts."""
+    """A server on the loopback, without accounts."""
     with ExitStack() as stack:
         yield Server(Settings(database=new_database(tmp_path, "local"), workers=0), stack)
 
 
 @pytest.fixture
 def team(people: str, tmp_path: Path) -> Iterator[Server]:
-    """With an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
+    """A server with an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
     with ExitStack() as stack:
         yield Server(Settings(database=new_database(tmp_path, "team", people), workers=0), stack)
 
@@ -69,6 +69,6 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(params=[1280, 390])
 def width(request: pytest.FixtureRequest) -> int:
-    """Of a laptop, and of a phone."""
-    wide: int = request.param
-    return wide
+    """Width of a laptop, and of a phone."""
+    pixels: int = request.param
+    return pixels

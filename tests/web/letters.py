@@ -1,4 +1,4 @@
-"""Files of letters, made by hand."""
+"""Builders of letters as PDF, DOCX and EML files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LETTER = "I am Ann Lee of Leeds."
 
 
 def pdf(*contents: bytes, resources: bytes = b"", flate: bool = False) -> bytes:
-    """A PDF with a page for each content stream."""
+    """Return a PDF with a page for each content stream."""
     kids = b" ".join(b"%d 0 R" % (4 + 2 * n) for n in range(len(contents)))
     font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     objects = [
@@ -51,12 +51,12 @@ def _assembled(objects: list[bytes]) -> bytes:
 
 
 def shown(text: str) -> bytes:
-    """The content stream of a page with one line."""
+    """Return the content stream of a page with one line."""
     return b"BT /F1 12 Tf 72 720 Td (%s) Tj ET" % text.encode("latin-1")
 
 
 def docx() -> bytes:
-    """A letter with a head, a paragraph and a table."""
+    """Return a letter with a header, a paragraph and a table."""
     document = Document()
     document.sections[0].header.paragraphs[0].text = "Clinic of Leeds"
     document.add_paragraph(LETTER)
@@ -69,7 +69,7 @@ def docx() -> bytes:
 
 
 def docx_with(xml: bytes) -> bytes:
-    """The same letter with another `word/document.xml`."""
+    """Return the same letter with another `word/document.xml`."""
     out = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(docx())) as old,

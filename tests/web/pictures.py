@@ -1,4 +1,4 @@
-"""`python -m tests.web.pictures` makes `docs/images` anew, with invented answers."""
+"""Make the pictures of `docs/images` with invented answers: `python -m tests.web.pictures`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COLOURS: Final = 128
 _HIGHEST: Final = 1500
 _ITEM: Final = re.compile(r'href="(/reviews/items/\d+)" aria-label="Text')
 
-# View to its picture: the file, who looks, width and colours.
+# View to its picture: file name, user, device and colour scheme.
 PICTURES: Final = {
     "new": ("study-new", "olga", "laptop", "light"),
     "mark": ("study-mark", "ann", "laptop", "light"),
@@ -54,7 +54,7 @@ PICTURES: Final = {
 
 
 def marks(sample: Sample, draw: Random, care: float) -> list[dict[str, Any]]:
-    """What somebody marks who finds each entity as surely as they take care."""
+    """Return marks of an annotator who finds each entity with the probability `care`."""
     letters = {each.id: "ABCDEFGH"[n] for n, each in enumerate(sample.subjects)}
     by_span: dict[tuple[int, int], dict[str, Any]] = {}
     for subject in sample.subjects:
@@ -78,7 +78,7 @@ def marks(sample: Sample, draw: Random, care: float) -> list[dict[str, Any]]:
 def answered(
     browser: Browser, project: Project, by_text: dict[str, Sample], draw: Random, *, stops: bool
 ) -> bool:
-    """Finish what is next for somebody; False where they stop in the middle of stage 2."""
+    """Answer the next task of a user; return False if it stays open in stage 2."""
     task = open_next(browser, project)
     state = state_of(browser, task)
     sample = by_text[state["text"]]
@@ -95,7 +95,7 @@ def answered(
 
 
 def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Fill a database; secrets of sessions by name, and the paths of the views."""
+    """Fill a database; return the session secrets by name, and the paths of the views."""
     with ExitStack() as stack:
         server = Server(Settings(database=where, workers=0), stack)
         database = server.web.database
@@ -193,7 +193,7 @@ def _reviews(
 
 
 def shoot(browser: Any, url: str, secret: str, view: str, path: str) -> Any:
-    """A view as a picture."""
+    """Return a screenshot of a view."""
     _, _, device, scheme = PICTURES[view]
     context = browser.new_context(
         viewport={"width": WIDTHS[device], "height": 800},
@@ -219,7 +219,7 @@ def shoot(browser: Any, url: str, secret: str, view: str, path: str) -> Any:
 
 
 def main() -> None:
-    """Make the pictures."""
+    """Write all pictures."""
     with tempfile.TemporaryDirectory() as path, ExitStack() as stack:
         folder = Path(path)
         secrets, paths = prepare(str(folder / "pictures.sqlite"))

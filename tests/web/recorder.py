@@ -1,7 +1,7 @@
-"""A system that notes what it is asked, for servers that mask in a thread of their own.
+"""A system that records the texts it receives, for servers with `workers=0`.
 
-`python:tests.web.recorder:build` names it. It finds every word with a capital letter, and takes
-none as needed; a text with the word FAIL gets no answer.
+Its name is `python:tests.web.recorder:build`. It finds every word with a capital letter, of which
+the query needs none; a text with the word FAIL gets no answer.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 ASKED: Final[list[str]] = []
 BEGUN: Final = threading.Event()
-"""Is set when something is asked."""
+"""Set when the first text arrives."""
 
 GATE: Final = threading.Event()
-"""Answers wait until it is set."""
+"""Answers wait until this is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """One of the two tasks (`System`)."""
+    """A `System` for one of the two tasks."""
 
     task: Task
 
     @property
     def card(self) -> SystemCard:
-        """It keeps texts here."""
+        """A card that says that texts stay on this machine."""
         return SystemCard(
             model="recorder",
             prompt="system",
@@ -48,11 +48,11 @@ class Recorder:
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """Never used."""
+        """Return an ID, which is never used."""
         return sample.id
 
     async def respond(self, sample: Sample) -> Completion:
-        """Note the text, and answer when the gate is open."""
+        """Record the text, and answer when `GATE` is set."""
         if self.task is Task.QUERY_RELATED:
             return Completion("### Answer: []", Finish.STOP)
         ASKED.append(sample.description)
@@ -64,9 +64,9 @@ class Recorder:
         return Completion(f"Subject1{json.dumps(entities)}", Finish.STOP)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
 
 def build() -> tuple[System, ...]:
-    """Both tasks."""
+    """Return the systems of both tasks."""
     return Recorder(Task.DETECTION), Recorder(Task.QUERY_RELATED)

@@ -1,4 +1,4 @@
-"""People who save changes, each of their own sample, and what is in the database afterwards."""
+"""Clients that save changes concurrently, and checks that the database has all of them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MARKS: Final[tuple[list[dict[str, object]], ...]] = ([ANN], [ANN, BO], [])
 
 @dataclass(frozen=True, slots=True)
 class SaveResult:
-    """What the server said: seconds of each save, and by task the remarks that it acknowledged."""
+    """The seconds of each save, and the remarks that the server acknowledged, by task."""
 
     times: Sequence[float]
     acknowledged: Mapping[int, Sequence[str]]
 
 
 def study(where: str, people: int) -> list[str]:
-    """Make a project with so many annotators for each sample; secrets of their sessions."""
+    """Create a project in which `people` annotate each sample; return their session secrets."""
     database = Database(where)
     with database.writing() as connection:
         rows = [
@@ -52,12 +52,10 @@ def study(where: str, people: int) -> list[str]:
 
 
 async def changes(url: str, secret: str, saves: int) -> AsyncIterator[tuple[int, str, float]]:
-    """Open somebody's next sample and save so many changes of it, as fast as it goes.
-
-    With the last one the sample is done.
+    """Open the next sample of a user and save changes of it; the last one finishes it.
 
     Yields:
-        The task, the remark of a change that was acknowledged, and the seconds that it seconds.
+        The task, the remark of an acknowledged change, and the seconds of the request.
     """
     headers = {"origin": url, "cookie": f"{COOKIE}={secret}"}
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
@@ -82,7 +80,7 @@ async def changes(url: str, secret: str, saves: int) -> AsyncIterator[tuple[int,
 
 
 async def save_together(url: str, secrets: Sequence[str], saves: int) -> SaveResult:
-    """All save `changes` at the same time."""
+    """Let all users save `changes` at the same time."""
     times: list[float] = []
     acknowledged: dict[int, list[str]] = {}
 
@@ -96,7 +94,7 @@ async def save_together(url: str, secrets: Sequence[str], saves: int) -> SaveRes
 
 
 def remarks_of(where: str) -> set[tuple[int, str]]:
-    """The task and the remark of every version in a database."""
+    """Return the task and the remark of every version in a database."""
     database = Database(where)
     with database.reading() as connection:
         rows = connection.execute(select(VERSIONS.c.task_id, VERSIONS.c.answer)).all()
@@ -105,9 +103,9 @@ def remarks_of(where: str) -> set[tuple[int, str]]:
 
 
 def lost(where: str, result: SaveResult) -> list[str]:
-    """What was acknowledged and is not in the database, as the versions or as the answer.
+    """Return the acknowledged remarks that are missing in the versions or answers of a database.
 
-    Or what follows when all are done: how they agree.
+    If the outcome of the finished sample is missing, return that.
     """
     kept, database = remarks_of(where), Database(where)
     with database.reading() as connection:

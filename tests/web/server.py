@@ -1,4 +1,4 @@
-"""What tests of the web application share."""
+"""A server and its clients for tests of the web application."""
 
 from __future__ import annotations
 
@@ -23,59 +23,59 @@ if TYPE_CHECKING:
     from pii_bench.web.state import State
 
 URL_VARIABLE: Final = "PII_BENCH_TEST_DATABASE_URL"
-"""Names an empty PostgreSQL database, in whose server the tests may make others."""
+"""Variable with the URL of an empty PostgreSQL database; the tests create others on its server."""
 ORIGIN: Final = "http://localhost"
 PASSWORD: Final = "correct horse battery"  # noqa: S105 -- of nobody
 _CSRF: Final = re.compile(r'name="csrf[-_]token" (?:content|value)="([^"]+)"')
 
 
 class Browser(TestClient):
-    """Sends what browsers send; `csrf` is the token of the last page with one."""
+    """A client with the headers of a browser; `csrf` is the last CSRF token seen in a page."""
 
     csrf: str = ""
 
     def page(self, path: str) -> str:
-        """A page, as text."""
+        """Return the HTML of a page."""
         answer = self.get(path, headers={"accept": "text/html"})
         if match := _CSRF.search(answer.text):
             self.csrf = match[1]
         return answer.text
 
     def log_in(self, name: str) -> None:
-        """By the form, as people do; a password takes its time to check."""
+        """Log in with the login form."""
         self.page("/login")
         form = {"name": name, "password": PASSWORD, "csrf_token": self.csrf}
         assert self.post("/login", data=form).status_code == 200
         self.take_token()
 
     def take_token(self) -> None:
-        """Send the CSRF token of the first page from now on."""
+        """Send the CSRF token of the home page from now on."""
         self.page("/")
         self.headers["x-csrf-token"] = self.csrf
 
 
 class Server:
-    """An application and its clients, all of which are closed with the stack."""
+    """An application and its clients, which the stack closes."""
 
     def __init__(self, settings: Settings, stack: ExitStack) -> None:
         self.app = create_app(settings)
         self.web: State = self.app.state.web
         self._stack = stack
-        # One client runs the lifespan; the others share what it began.
+        # One client runs the lifespan; the others share its event loop.
         self._first = stack.enter_context(TestClient(self.app, base_url=ORIGIN))
 
     def account(self, name: str) -> Account:
-        """The account of this name."""
+        """Return the account of this name."""
         return next(each for each in list_accounts(self.web.database) if each.name == name)
 
     def on_disk(self) -> bytes:
-        """What the files of the database hold; those of a database server are its own."""
+        """Return the content of the SQLite files; empty for a database server."""
         path = self.web.database.file
         files = path.parent.glob(f"{path.name}*") if path is not None else ()
         return b"".join(each.read_bytes() for each in files)
 
     def browser(self, name: str | None = None) -> Browser:
-        """A browser, with a session if it has a name."""
+        """Return a browser, logged in if a name is given."""
         client = Browser(self.app, base_url=ORIGIN, headers={"origin": ORIGIN})
         self._share(client)
         if name is not None:
@@ -86,22 +86,22 @@ class Server:
         return client
 
     def program(self, token: str | None = None) -> TestClient:
-        """A client that is no browser."""
+        """Return a client that is not a browser, with a token if one is given."""
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         client = TestClient(self.app, base_url=ORIGIN, headers=headers)
         self._share(client)
         return client
 
     def _share(self, client: TestClient) -> None:
-        """The event loop of the first client; one for each request would take longer."""
+        # A new event loop for each request would be slow.
         client.portal = self._first.portal
         self._stack.callback(client.close)
 
 
 def new_database(folder: Path, name: str, like: str | None = None) -> str:
-    """Where a new database is, with what another of these has if one is given.
+    """Create a database, a copy of `like` if that is given, and return its path or URL.
 
-    It is a SQLite file, or one of the database server whose URL is in the environment.
+    It is an SQLite file, or on the database server that `URL_VARIABLE` names.
     """
     server = os.environ.get(URL_VARIABLE)
     if server is None:

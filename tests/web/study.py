@@ -1,4 +1,4 @@
-"""A small study for tests: texts of a line, projects of them, and answers to them."""
+"""A small study for tests: samples of one line, projects with them, and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCRIPT: Final = "<script>alert(1)</script> & Zoe"
 def record(
     name: str, text: str, entities: list[tuple[str, str, str, str]], needed: list[str]
 ) -> Any:
-    """A sample; entities are (person, text, type, category)."""
+    """Return a sample record; entities are (person, text, type, category)."""
     people = sorted({person for person, *_ in entities})
     return {
         "id": name,
@@ -76,7 +76,7 @@ RECORDS: Final = (
     record("three", SCRIPT, [("A", "Zoe", "PER", "Full Name")], []),
 )
 
-# Places in TEXT.
+# Marks in TEXT.
 ANN: Final = {"start": 0, "end": 3, "persons": ["A"], "type": "PER", "category": "Full Name"}
 BO: Final = {"start": 8, "end": 10, "persons": ["B"], "type": "PER", "category": "Full Name"}
 BO_AGAIN: Final = {**BO, "start": 20, "end": 22}
@@ -86,7 +86,7 @@ ALL: Final = (ANN, BO, BONN, BO_AGAIN, AGE)
 
 
 def dataset(*records: Any) -> Dataset:
-    """Of these samples; of all if there are none."""
+    """Return a dataset of these records, or of all `RECORDS`."""
     samples = tuple(sample_from_record(each) for each in records or RECORDS)
     return Dataset("study-00000000", "study", "0" * 64, samples)
 
@@ -94,7 +94,7 @@ def dataset(*records: Any) -> Dataset:
 def new_project(
     server: Server, *people: str, records: tuple[Any, ...] = (), **plan: Any
 ) -> Project:
-    """A project in which people take part."""
+    """Create a project with these members."""
     values = {"name": "Pilot", "stages": Stages.BOTH, "annotators": 2, **plan}
     project = create_project(server.web.database, Plan(**values), dataset(*records))
     for name in people:
@@ -103,7 +103,7 @@ def new_project(
 
 
 def open_next(browser: Browser, project: Project) -> int:
-    """The task that somebody gets next."""
+    """Return the next task of a user."""
     answer = browser.post(f"/projects/{project.id}/next", follow_redirects=False)
     match = re.fullmatch(r"/tasks/(\d+)", answer.headers["location"])
     assert match, answer.headers["location"]
@@ -111,31 +111,31 @@ def open_next(browser: Browser, project: Project) -> int:
 
 
 def state_of(browser: Browser, task: int) -> Any:
-    """What the page of a task loads."""
+    """Return the state that the page of a task loads."""
     return browser.get(f"/tasks/{task}/state").json()
 
 
 def save(
     browser: Browser, task: int, answer: Any, *, base: int | None = None, done: bool = False
 ) -> Any:
-    """Save an answer on what is there, or on another version."""
+    """Save an answer, based on the current version or on another."""
     version = state_of(browser, task)["version"] if base is None else base
     body = {"base": version, "answer": answer, "seconds": 1.0, "done": done}
     return browser.post(f"/tasks/{task}/save", json=body)
 
 
 def choice(*needed: int, **more: Any) -> Any:
-    """An answer to stage 2 that is complete."""
+    """Return a complete answer of stage 2."""
     return {"needed": list(needed), "necessary": True, "sufficient": True, **more}
 
 
 def sample_ids(server: Server, project: Project) -> dict[str, int]:
-    """Numbers of a project's samples by name."""
+    """Return the IDs of a project's samples by name."""
     query = select(SAMPLES.c.name, SAMPLES.c.id).where(SAMPLES.c.project_id == project.id)
     with server.web.database.reading() as connection:
         return {row.name: row.id for row in connection.execute(query)}
 
 
 def lines(text: str) -> list[Any]:
-    """The records of a file."""
+    """Parse JSON Lines."""
     return [json.loads(line) for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""Annotating: samples are given out, saved with every change, and nobody sees another's."""
+"""Annotation: assignment of samples, saving, undo, and access to tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ann(team: Server) -> Browser:
 
 @pytest.fixture
 def task(team: Server, ann: Browser) -> int:
-    """What ann has open, the first sample of a project of hers."""
+    """The first task of ann, who is alone in a project."""
     return open_next(ann, new_project(team, "ann"))
 
 
@@ -152,7 +152,6 @@ def test_a_task_is_hidden_from_all_others(team: Server, task: int, name: str | N
         other.post(f"/tasks/{task}/occurrences", json={"start": 0, "end": 3}),
     ]
 
-    # An owner neither.
     assert {each.status_code for each in answers} == {404 if name else 401}
 
 
@@ -212,7 +211,7 @@ def test_suggestions_are_shown_only_if_switched_on_and_are_recorded(team: Server
 
     task = open_next(ann, project)
     assert [m["origin"] for m in state_of(ann, task)["answer"]["marks"]] == ["encoder"]
-    # Removed and forged: what was seen stays on record.
+    # The record stays, even if the browser sends another value.
     save(ann, task, {"marks": [], "suggested": None})
     assert state_of(ann, task)["answer"]["suggested"] == "encoder"
 
@@ -238,7 +237,7 @@ def test_an_annotator_below_the_pass_mark_cannot_continue(team: Server) -> None:
     assert "You reached 0.500" in bob.page(f"/projects/{project.id}/work")
     refused = bob.post(f"/projects/{project.id}/next", follow_redirects=False)
     assert refused.headers["location"] == f"/projects/{project.id}/work"
-    # It is handed in: a second guess is the study lead's to give.
+    # Only the study lead can allow another try.
     assert save(bob, tried, {"marks": list(ALL)}, done=True).status_code == 409
 
     form = {"account": team.account("bob").id, "action": "again"}

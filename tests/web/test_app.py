@@ -1,4 +1,4 @@
-"""The ground of the application: who gets in, and what every answer has."""
+"""The application: access, security headers, errors and logs."""
 
 from __future__ import annotations
 

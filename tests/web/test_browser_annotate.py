@@ -1,4 +1,4 @@
-"""A study in Chromium: an owner, two annotators, one by keyboard alone, an adjudicator, a guest."""
+"""A study in Chromium: an owner, two annotators (one uses only the keyboard), an adjudicator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def url(people: str, tmp_path: Path) -> Iterator[str]:
 
 
 class Visitor:
-    """Somebody with a browser of their own, and what its console says."""
+    """A user with their own browser context, and the errors on its console."""
 
     def __init__(self, browser: Any, url: str, width: int, name: str = "") -> None:
         touch = width < 600
@@ -56,7 +56,7 @@ class Visitor:
             self.page.keyboard.press(key)
 
     def tab_to(self, which: str) -> None:
-        """Press Tab until an element has the focus of which this is true."""
+        """Press Tab until an element for which a JavaScript condition holds has the focus."""
         for _ in range(40):
             self.press("Tab")
             if self.page.evaluate(f"(node => {which})(document.activeElement)"):
@@ -124,7 +124,7 @@ def test_a_study_works_from_the_project_to_the_export(
 
 
 def mark_by_mouse(ann: Visitor) -> None:
-    """Ann marks everything, undoes, goes on after a reload."""
+    """Ann marks everything, undoes a step, and continues after a reload."""
     page = ann.page
     page.goto("/projects")
     ann.look("projects")
@@ -137,7 +137,7 @@ def mark_by_mouse(ann: Visitor) -> None:
     token(page, 0).click()
     page.get_by_role("button", name="PER name").click()
     page.get_by_text("“Ann”: PER, Full Name, A").wait_for()
-    # Bo stands twice; both are marked at once.
+    # Bo occurs twice; both are marked at once.
     token(page, 2).click()
     page.get_by_role("button", name="One more person").click()
     page.get_by_role("button", name="PER name").click()
@@ -171,11 +171,11 @@ def mark_by_mouse(ann: Visitor) -> None:
 
 
 def open_task_by_keyboard(visitor: Visitor, button: str) -> None:
-    """From the list of projects into the next task, by a button of the list."""
+    """Open the next task from the list of projects, with only the keyboard."""
     visitor.page.goto("/projects")
     visitor.tab_to(f"node.textContent.trim() === '{button}'")
     visitor.press("Enter")
-    # The button has the focus as soon as the page is there.
+    # The button gets the focus when the page loads.
     visitor.page.wait_for_function("document.activeElement?.matches('button.primary')")
     visitor.press("Enter")
     visitor.saved()
@@ -192,7 +192,7 @@ def mark_by_keyboard(bob: Visitor) -> None:
     page.get_by_text("“Bo”: not marked").wait_for()
     bob.press("1")
     page.get_by_text("“Bo”: PER, Full Name, B").wait_for()
-    # Shift extends: "Bonn." is taken back by Ctrl+Z.
+    # Shift extends the selection; Ctrl+Z undoes the mark of "Bonn.".
     bob.press("ArrowRight", "ArrowRight", "Shift+ArrowRight", "3")
     page.get_by_text("“Bonn.”: LOC").wait_for()
     assert page.evaluate("document.activeElement.id") == "category"
@@ -232,7 +232,7 @@ def adjudicate(adam: Visitor) -> None:
 
 
 def choose(ann: Visitor) -> None:
-    """Stage 2: the age is what the question needs."""
+    """Stage 2: ann chooses the age."""
     page = ann.page
     page.goto("/projects")
     page.get_by_role("link", name="Continue").click()
@@ -251,10 +251,10 @@ def choose(ann: Visitor) -> None:
 
 
 def choose_by_keyboard(bob: Visitor) -> None:
-    """Stage 2 without a mouse, from the list of projects to the end: person, remark, undo too."""
+    """Stage 2 with only the keyboard: choose, undo, correct a person, write a remark."""
     page = bob.page
     open_task_by_keyboard(bob, "Continue")
-    # The first piece has the focus as soon as the task is there.
+    # The first piece gets the focus when the task loads.
     page.wait_for_function("document.activeElement?.id === 'item-0'")
     bob.press("?")
     page.locator("#keys[open]").wait_for()
@@ -266,7 +266,7 @@ def choose_by_keyboard(bob: Visitor) -> None:
     bob.press("Control+z")
     page.get_by_text("Taken back").wait_for()
     page.locator("#item-1:not(:checked)").wait_for()
-    # After it was taken back the focus is still there.
+    # Undo keeps the focus.
     bob.press("ArrowDown", "Space")
     page.locator("#item-2:checked").wait_for()
     bob.press("Tab", "ArrowUp")

@@ -1,4 +1,4 @@
-"""Login, first page, people and account in Chromium, on a laptop and a phone."""
+"""The pages Login, Home, People and Account in Chromium, on a laptop and a phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats with tags, and answers without."""
+"""Masking of chats and unmasking of answers and streams."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
         "Ann Lee",
         "3 May!",
     ]
-    # The last chunk brings what was held back.
+    # The last chunk has the text that was held back.
     assert [feed(0, " <Full"), feed(0, "", "stop")] == [" ", "<Full"]
 
 

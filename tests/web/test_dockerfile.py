@@ -1,4 +1,4 @@
-"""The Dockerfile, as far as it can be read: there is no Docker where the tests run."""
+"""The text of the Dockerfile; the tests run without Docker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROJECT: Final = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encodin
 
 
 def instructions(name: str) -> list[str]:
-    """What stands behind an instruction, wherever it is given."""
+    """Return the arguments of all uses of an instruction."""
     return [line.partition(" ")[2] for line in LINES if line.partition(" ")[0] == name]
 
 

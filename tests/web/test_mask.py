@@ -1,4 +1,4 @@
-"""The API answers what the functions of the package do; the Mask page, without a browser."""
+"""The API to mask and unmask, and the Mask page without a browser."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def test_a_long_text_is_read_in_pieces_with_progress_messages(local: Server) -> 
 
     with local.program().websocket_connect("ws://localhost/mask/stream") as socket:
         socket.send_json({"text": text, "query": QUERY})
-        told = []
+        progress = []
         while "result" not in (message := socket.receive_json()):
-            told.append(message)
+            progress.append(message)
 
-    assert [each["piece"] for each in told] == [1, 2, 3]
-    assert {each["of"] for each in told} == {3}
-    assert told[-1]["end"] == len(text)
+    assert [each["piece"] for each in progress] == [1, 2, 3]
+    assert {each["of"] for each in progress} == {3}
+    assert progress[-1]["end"] == len(text)
     assert unmask(message["result"]["masked"], message["result"]["mapping"]) == text
     assert "a.lee@mail" not in message["result"]["masked"]
 
@@ -165,11 +165,11 @@ def test_metrics_count_requests_by_route(local: Server) -> None:
     program.get("/health?secret")
     program.get("/secret")
 
-    told = program.get("/metrics").text
+    metrics = program.get("/metrics").text
 
     line = 'pii_bench_request_seconds_count{method="GET",route="/health",status="200"} 1.0'
-    assert line in told
-    assert "secret" not in told
+    assert line in metrics
+    assert "secret" not in metrics
 
 
 def test_the_schema_has_every_route_of_the_api(local: Server) -> None:

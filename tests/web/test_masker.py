@@ -1,4 +1,4 @@
-"""Texts that wait for a process of the pool."""
+"""The queue of texts and the pool of processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDER = Settings(workers=0, system="python:tests.web.recorder:build")
 
 @pytest.fixture
 def masker() -> Iterator[Masker]:
-    """One that notes what it is asked; its answers wait until `GATE` is set."""
+    """A masker with the recorder; its answers wait until `GATE` is set."""
     ASKED.clear()
     BEGUN.clear()
     GATE.clear()
@@ -36,7 +36,7 @@ def masker() -> Iterator[Masker]:
 
 
 async def in_order(masker: Masker, *texts: str) -> list[str]:
-    """Hand in a text that takes a while, then these; in which order they are read."""
+    """Queue texts while another one is being read; return the order in which they are read."""
     tasks = [asyncio.create_task(masker.answers("first", "?"))]
     await asyncio.to_thread(BEGUN.wait, 60)
     tasks += [asyncio.create_task(masker.answers(text, "?")) for text in texts]

@@ -1,4 +1,4 @@
-"""From votes to agreement, adjudication, files, and the leaderboard."""
+"""Agreement, adjudication, export, and rows of the leaderboard."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def choose(browser: Browser, project: Project, *needed: int, **more: Any) -> Non
 
 
 def row_of(browser: Browser, project: Project, folder: Path) -> Row:
-    """What the leaderboard makes of a project's answers."""
+    """Return the leaderboard's row of a project's answers."""
     path = folder / "human" / "pilot.jsonl"
     path.parent.mkdir()
     path.write_text(browser.get(f"/projects/{project.id}/human.jsonl").text, encoding="utf-8")
@@ -65,7 +65,7 @@ def test_stage_2_asks_about_the_marks_of_the_majority(team: Server) -> None:
     waiting = ann.post(f"/projects/{project.id}/next", follow_redirects=False)
     assert waiting.headers["location"] == f"/projects/{project.id}/work"
 
-    # Without Bonn: of two annotators one is no majority.
+    # Without Bonn: one of two annotators is no majority.
     annotate(bob, project, ANN, BO, BO_AGAIN, AGE)
 
     state = state_of(ann, open_next(ann, project))
@@ -91,11 +91,11 @@ def test_a_sample_with_low_agreement_goes_to_an_adjudicator(team: Server) -> Non
     answer = adam.post(path, follow_redirects=False)
     task = int(answer.headers["location"].rpartition("/")[2])
     state = state_of(adam, task)
-    # It begins with the majority, and the versions name nobody.
+    # The answer starts from the majority, and the versions are anonymous.
     assert [mark["start"] for mark in state["answer"]["marks"]] == [0]
     assert [version["label"] for version in state["versions"]] == ["Annotator 1", "Annotator 2"]
     assert "ann" not in str(state["versions"]).replace("annot", "")
-    # The same place again is the same task.
+    # Opening the sample again gives the same task.
     assert adam.post(path, follow_redirects=False).headers == answer.headers
 
     assert save(adam, task, {"marks": [ANN, BO, AGE]}, done=True).is_success
@@ -116,7 +116,7 @@ def test_only_one_adjudicator_opens_a_disputed_sample(team: Server) -> None:
     assert adam.post(f"/projects/{project.id}/disputes/{sample}/2").status_code == 404
     assert adam.post(f"/projects/{project.id}/disputes/{sample + 99}/1").status_code == 404
     assert adam.post(f"/projects/{project.id}/disputes/{sample}/1").is_success
-    # A second adjudicator does not work on the same.
+    # A second adjudicator is refused.
     assert (
         team.browser("olga").post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
     )
@@ -152,11 +152,11 @@ def test_the_project_page_shows_the_current_agreement(team: Server) -> None:
     assert report.whole.f1 == pytest.approx(8 / 9)
     assert report.by_aspect["type"]["LOC"].f1 == 0
     assert report.by_aspect["type"]["PER"].fleiss == 1
-    # Of categories and people there are figures as of types, and one for whose it is.
+    # By category and by person there are the same figures, and one for the owners of marks.
     assert report.by_aspect["category"]["City/Region"].f1 == 0
     assert report.by_aspect["category"]["Full Name"].fleiss == 1
     assert sorted(report.by_aspect["category"]) == ["Age", "City/Region", "Full Name"]
-    # Of B bob has Bo, Bo and 32, ann Bonn too.
+    # For person B, bob has Bo, Bo and 32; ann also has Bonn.
     assert report.by_aspect["person"]["A"].f1 == 1
     assert report.by_aspect["person"]["B"].f1 == pytest.approx(6 / 7)
     assert report.owners.fleiss == 1
@@ -233,12 +233,12 @@ def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
     assert sorted(report.by_annotator) == ["reader a", "reader b"]
     assert report.whole.cohen is not None
     assert report.whole.cohen > 0.9
-    # They are no people.
+    # The readers are not people.
     assert olga.get(f"/projects/{project.id}/human.jsonl").text == ""
     records = lines(olga.get(f"/projects/{project.id}/export.jsonl").text)
     assert len(records) > 250
     for record in records:
-        # Of a version that was read again the first time counts.
+        # If a version was read twice, the first reading counts.
         votes = record["meta"]["annotation"]["votes"]
         assert [vote["imported"] for vote in votes] == [True, True]
 
@@ -252,7 +252,7 @@ def test_a_new_threshold_does_not_reopen_a_settled_sample(team: Server) -> None:
 
     olga.post(f"/projects/{project.id}/settings", data={"threshold": "0.99", "guidelines": ""})
 
-    # Stage 2 has its items already: what was settled stays.
+    # Stage 2 already has its items.
     assert "Nothing to decide" in olga.page(f"/projects/{project.id}/disputes")
 
 

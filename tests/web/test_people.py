@@ -1,4 +1,4 @@
-"""Accounts and tokens, by their pages."""
+"""The pages of accounts and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same server on PostgreSQL, where it is installed or the environment names one."""
+"""The server on PostgreSQL, if that is installed or the environment names a server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOBODY: Final = ("runuser", "-u", "nobody", "--") if os.geteuid() == 0 else ()
 
 @pytest.fixture(scope="module")
 def server_url() -> Iterator[str]:
-    """That of the environment, or of a server that is started here."""
+    """URL from the environment, or of a server that is started here."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     if URL_VARIABLE in os.environ:
         yield os.environ[URL_VARIABLE]
@@ -66,8 +66,8 @@ def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
     return new_database(tmp_path, "web")
 
 
-# Those whose pages keep or show what people say.
-AREAS: Final = ("annotate", "outcomes", "people", "project_pages", "review", "security")
+# Areas that use the database.
+AREAS: Final = ("annotate", "outcomes", "people", "project_pages", "reviews", "security")
 
 
 @pytest.mark.timeout(900)

@@ -1,4 +1,4 @@
-"""Making projects, and what a system suggests: prepared once, marked with the system's name."""
+"""Creating projects, and the suggestions of a system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy, between OpenAI's own client and a server that speaks its protocol."""
+"""The proxy, between OpenAI's client and a server with its protocol."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def proxy(
 
 
 def client(proxy: Server) -> openai.OpenAI:
-    """OpenAI's own, with another base URL."""
+    """Return OpenAI's client with the proxy as its base URL."""
     return openai.OpenAI(
         api_key="sk-of-the-client",
         base_url="http://localhost/v1",

@@ -1,4 +1,4 @@
-"""Reviews: what leaked and what was hidden in vain, verdicts, and blind judgements."""
+"""Reviews: status of each piece of a text, verdicts, and blind judgements."""
 
 from __future__ import annotations
 
@@ -150,19 +150,19 @@ def test_the_owner_sees_means_by_system(team: Server) -> None:
 
 def test_a_mean_has_an_interval_over_texts() -> None:
     pairs = [Pair(f"s{n}", "one", None, [(f"text {n // 2}", "")], [("", "")]) for n in range(4)]
-    said = [
+    judgements = [
         (Item(n, 1, pair), person, Judgement("", privacy, 5, done=True))
         for n, pair in enumerate(pairs)
         for person, privacy in ((1, 1 + n), (2, 1 + n), (3, 1 + n))[: 2 + n % 2]
     ]
 
-    (result,) = results_of(said)
+    (result,) = results_of(judgements)
 
     # Each text has the mean of its judges; texts 0, 1 and 2, 3 are versions of one each.
     assert result.privacy == Mean(2.5, Interval(1.5, 3.5))
     assert result.meaning == Mean(5, Interval(5, 5))
     assert result.judgements == 2 + 3 + 2 + 3
-    assert agreement_of(said, Kind.BLIND)["privacy"].fleiss == 1
+    assert agreement_of(judgements, Kind.BLIND)["privacy"].fleiss == 1
 
 
 def test_the_original_of_a_rewritten_text_shows_what_leaked() -> None:
@@ -187,11 +187,11 @@ def test_a_stored_rewrite_run_can_be_reviewed(
     team: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, colours: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = [
+    answers = [
         {"id": name, "prompt": "rewrite", "text": f"### Text:\nBo of {name}.", "finish": "stop"}
         for name in ("one", "two")
     ]
-    model = f"replay:{write_lines(tmp_path / 'said.jsonl', said)}"
+    model = f"replay:{write_lines(tmp_path / 'answers.jsonl', answers)}"
     dataset = str(write_lines(tmp_path / "study.jsonl", RECORDS))
     main(["run", "--task", "rewrite", "--model", model, "--dataset", dataset])
     olga = team.browser("olga")
@@ -200,7 +200,7 @@ def test_a_stored_rewrite_run_can_be_reviewed(
     form = {"name": "Rewritten", "kind": kind, "run": unescape(name)}
     page = olga.post("/reviews/new", data=form)
 
-    # Of the third sample there is no text.
+    # The third sample has no answer.
     assert "0 of 2 done by you" in page.text
     items = re.findall(r'href="(/reviews/items/\d+)" aria-label="Text', page.text)
     texts = [olga.page(item) for item in items]

@@ -1,4 +1,4 @@
-"""What the server has acknowledged is there: when it is killed, and when fifty save at once."""
+"""Acknowledged saves are stored, even after a kill or with fifty people at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions, CSRF, roles and rates."""
+"""Sessions, CSRF tokens, roles and rate limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of people, and of those who attack."""
+"""Reading of uploaded files, also of malicious ones."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_file_without_readable_text_is_refused_with_the_reason(
 
 
 def billion_laughs() -> bytes:
-    """Entities that would grow to gigabytes."""
+    """Return XML with entities that expand to gigabytes."""
     lines = ['<!ENTITY a0 "ha">']
     lines += [f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 11)]
     space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -96,7 +96,7 @@ def billion_laughs() -> bytes:
 
 
 def deep() -> bytes:
-    """A PDF whose pages are arrays within arrays."""
+    """Return a PDF with deeply nested arrays."""
     nested = b"[" * 100_000 + b"]" * 100_000
     return pdf(shown(LETTER)).replace(b"/Count 1", b"/Count 1 /X " + nested)
 
@@ -140,7 +140,7 @@ needs_ocr = pytest.mark.skipif(
 
 
 def scan(*lines: str, side: int = 0) -> Image:
-    """A picture of lines, or a white one with this side."""
+    """Return a picture of lines of text, or a white square with this side."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", (side or 1240, side or 400), "white")
