@@ -1,9 +1,8 @@
-"""Systems by name: how `--model` becomes what is run.
+"""Systems by name: builds what `--model` names.
 
-A name is one of four things, tried in this order: `python:MODULE:FACTORY`, a composition
-`DETECTOR` or `DETECTOR+RELEVANCE`, a chat model, or a plug-in's entry point. So no package
-that is installed changes what a name of ours means. What only one of them needs is imported when
-it is made.
+A name is resolved in this order: `python:MODULE:FACTORY`, `DETECTOR` or `DETECTOR+RELEVANCE`, the
+encoder, a chat model, an entry point. So no installed package can change the meaning of a
+built-in name. Modules that only one kind of system needs are imported on demand.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import Response
 
 Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
-"""What a name of `--model` can be."""
+"""The kinds of system that `--model` can name."""
 
 DEFAULT_STRATEGY: Final = "naive"
 
 ENTRY_POINTS: Final = "pii_bench.systems"
-"""The group of the entry points; each names a callable without arguments that makes Systems."""
+"""The entry point group; each entry point is a callable without arguments that returns systems."""
 
 PYTHON: Final = "python"
 
@@ -50,23 +49,23 @@ _FAULT: Final = "error: the plug-in "
 
 @dataclass(frozen=True, slots=True)
 class SystemOptions:
-    """What the user set in addition to the name.
+    """The user's options besides the name.
 
     Attributes:
-        strategy: of a chat model; None for `DEFAULT_STRATEGY`.
-        max_tokens: of a chat model's answers; None for what suits the model.
-        temperature: of a chat model; `default` to send none, which leaves the provider's; None
-            for 0 (`VOTE_TEMPERATURE` where draws vote), and for none where the model refuses
-            one.
-        output: what sets the form of a chat model's answers, the prompt or the provider.
+        strategy: prompting strategy of a chat model; None for `DEFAULT_STRATEGY`.
+        max_tokens: length limit of a chat model's answers; None for the model's default.
+        temperature: temperature of a chat model; `default` to send none; None for 0
+            (`VOTE_TEMPERATURE` for strategies that vote), or to send none if the model accepts
+            none.
+        output: whether the prompt or a schema sets the form of a chat model's answers.
         votes: draws per sample of a strategy that votes; None for `DEFAULT_VOTES`.
-        model: how a chat model is reached.
-        calls: how its calls are made.
-        label_map: a detector's map of labels, instead of its own.
-        keep: how much the encoder leaves readable, a setting of its dial; None for balanced.
-        taxonomy: whose labels the strategy `json` asks for; None for the paper's.
-        shots: the examples that it shows; None for none.
-        chunk: the most characters that it is asked about at once; None for whole texts.
+        model: connection to a chat model.
+        calls: limits of its calls.
+        label_map: file that replaces a detector's label map.
+        keep: how much the encoder leaves readable, one of `KEEP`; None for balanced.
+        taxonomy: taxonomy whose labels the strategy `json` asks for; None for the paper's.
+        shots: examples that `json` shows; None for none.
+        chunk: characters per request of `json`; None for whole texts.
     """
 
     strategy: str | None = None
@@ -83,35 +82,35 @@ class SystemOptions:
     chunk: int | None = None
 
     @property
-    def of_labels(self) -> dict[str, object]:
-        """What applies to detection in the labels of a taxonomy alone."""
+    def label_options(self) -> dict[str, object]:
+        """The options that only detection in the labels of a taxonomy uses."""
         return {"--taxonomy": self.taxonomy, "--shots": self.shots, "--chunk": self.chunk}
 
 
 def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
-    """Make the systems of `--model`, at most one per task.
+    """Build the systems that `--model` names, at most one per task.
 
     Raises:
-        UnknownNameError: a name that is in none of the tables.
-        MissingExtraError: what the system needs is not installed.
-        MissingKeyError: the provider's key is not set.
-        InputFileError: a file that the system reads is missing or broken.
-        PiiBenchError: an option that does not apply to it, or a factory that makes no systems.
+        UnknownNameError: the name is unknown.
+        MissingExtraError: a dependency of the system is not installed.
+        MissingKeyError: the provider's API key is not set.
+        InputFileError: a file of the system is missing or broken.
+        PiiBenchError: an option does not apply to the system, or a plug-in returns no systems.
     """
     match _kind(name):
         case "python":
-            _refuse_options(name, options)
-            return _plug_in(name, name.removeprefix(f"{PYTHON}:"))
+            _refuse_all_options(name, options)
+            return _load_plug_in(name, name.removeprefix(f"{PYTHON}:"))
         case "composed":
             from pii_bench.systems.composed import build_composed
 
-            _refuse_options(name, replace(options, label_map=None))
+            _refuse_all_options(name, replace(options, label_map=None))
             return build_composed(name, options.label_map)
         case "encoder":
             from pii_bench.systems.encoder import encoder_systems
             from pii_bench.systems.encoder.reader import SHIPPED
 
-            _refuse_options(name, replace(options, keep=None))
+            _refuse_all_options(name, replace(options, keep=None))
             folder = name.partition(":")[2]
             return encoder_systems(Path(folder) if folder else SHIPPED, options.keep or BALANCED)
         case "prompted":
@@ -119,14 +118,14 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
 
             return build_prompted(name, options)
         case "entry point":
-            _refuse_options(name, options)
-            return _plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
-        case _:
-            raise _unknown(name)
+            _refuse_all_options(name, options)
+            return _load_plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
+        case None:
+            raise _unknown_name(name)
 
 
 def _kind(name: str) -> Kind | None:
-    """What a name is, by its look and the tables; None for a name that is in none of them."""
+    """Return the kind of system that a name stands for; None if it is unknown."""
     head = name.partition("+")[0].partition(":")[0]
     if name.startswith(f"{PYTHON}:"):
         return "python"
@@ -140,16 +139,16 @@ def _kind(name: str) -> Kind | None:
 
 
 def is_prompted(name: str) -> bool:
-    """Whether a name is that of a chat model, which is asked through the prompt of a strategy."""
+    """Return True if the name is that of a chat model, which needs a prompting strategy."""
     return _kind(name) == "prompted"
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that is in none of the tables, before anything is loaded for it.
+    """Check a name without loading anything.
 
     Raises:
-        UnknownNameError: a name that is in none of the tables.
-        PiiBenchError: the name of a provider alone.
+        UnknownNameError: the name is unknown.
+        PiiBenchError: the name is a provider without a model.
     """
     match _kind(name):
         case "prompted":
@@ -159,11 +158,11 @@ def check_name(name: str) -> None:
 
             check_composed(name)
         case None:
-            raise _unknown(name)
+            raise _unknown_name(name)
 
 
 def system_names() -> list[str]:
-    """All names, as a user writes them."""
+    """Return all names and forms of names that `--model` takes."""
     return [
         *model_names(),
         *detector_names(),
@@ -175,43 +174,43 @@ def system_names() -> list[str]:
     ]
 
 
-def _unknown(name: str) -> UnknownNameError:
+def _unknown_name(name: str) -> UnknownNameError:
     detector, plus, _ = name.rpartition("+")
     if plus:
         return UnknownNameError("detector", detector, [*detector_names(), GOLD])
     return UnknownNameError("model", name, system_names())
 
 
-def refuse(who: str, options: Mapping[str, object]) -> None:
-    """Refuse options that are given, but that nothing comes of.
+def refuse_options(owner: str, options: Mapping[str, object]) -> None:
+    """Refuse options that the owner does not use.
 
     Raises:
-        PiiBenchError: one has another value than None.
+        PiiBenchError: an option is not None.
     """
     for option, value in options.items():
         if value is not None:
-            raise PiiBenchError(f"{who} has no use for {option}: leave it out")
+            raise PiiBenchError(f"{owner} does not use {option}: leave it out")
 
 
-def refuse_caps(name: str, calls: CallPolicy) -> None:
-    """Refuse limits of calls for a system that makes none.
+def refuse_call_limits(name: str, calls: CallPolicy) -> None:
+    """Refuse call limits for a system that makes no calls.
 
     Raises:
-        PiiBenchError: one is given.
+        PiiBenchError: a limit is set.
     """
-    caps = {
+    limits = {
         "--rpm": calls.requests_per_minute,
         "--tpm": calls.tokens_per_minute,
         "--max-usd": calls.max_usd,
         "--price": calls.price,
     }
-    for option, value in caps.items():
+    for option, value in limits.items():
         if value is not None:
             raise PiiBenchError(f"system {name!r} makes no calls: leave {option} out")
 
 
-def _refuse_options(name: str, options: SystemOptions) -> None:
-    given = {
+def _refuse_all_options(name: str, options: SystemOptions) -> None:
+    unused = {
         "--strategy": options.strategy,
         "--max-tokens": options.max_tokens,
         "--temperature": options.temperature,
@@ -220,19 +219,21 @@ def _refuse_options(name: str, options: SystemOptions) -> None:
         "--base-url": options.model.base_url,
         "--label-map": options.label_map,
         "--keep": options.keep,
-        **options.of_labels,
+        **options.label_options,
     }
-    refuse(f"system {name!r}", given)
-    refuse_caps(name, options.calls)
+    refuse_options(f"system {name!r}", unused)
+    refuse_call_limits(name, options.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class PlugIn:
-    """Another author's system: its code is part of what it is, and its errors are its answers.
+    """A third-party system.
+
+    Its source code is part of its identity, and its exceptions count as malformed answers.
 
     Attributes:
-        system: as its factory made it.
-        source: SHA-256 of the file of its factory; empty where there is no file.
+        system: the third-party object.
+        source: SHA-256 of the factory's source file; empty without a file.
     """
 
     system: System
@@ -240,21 +241,21 @@ class PlugIn:
 
     @property
     def card(self) -> SystemCard:
-        """The system's own, with the hash of its source; without a prompt the task names it."""
+        """The system's card with its source hash; an empty prompt becomes the task's name."""
         card = self.system.card
         settings = {**card.settings, "source": self.source}
         return replace(card, prompt=card.prompt or str(card.task), settings=settings)
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over the source and the system's own hash."""
+        """Return the SHA-256 of the source hash and the system's own hash."""
         own = f"{self.source} {self.system.request_hash(sample)}"
         return hashlib.sha256(own.encode()).hexdigest()
 
     async def respond(self, sample: Sample) -> Response:
-        """The system's answer; an error of its code makes an answer that is `malformed`.
+        """Return the system's answer, or a malformed one if its code raises.
 
-        What may pass (`CallError`) stays an error. The text of others is not kept: it may quote
-        the sample.
+        A `CallError` is raised again, since a retry may help. The messages of other exceptions
+        are dropped: they may quote the sample.
         """
         try:
             response: object = await self.system.respond(sample)
@@ -268,44 +269,42 @@ class PlugIn:
         return Completion(f"{_FAULT}returned {kind}, not Prediction", Finish.STOP)
 
     async def close(self) -> None:
-        """Release what the system holds."""
+        """Close the system."""
         await self.system.close()
 
 
 def fault_of(response: object) -> str | None:
-    """What a plug-in did wrong instead of answering; None where it answered."""
-    match response:
-        case Completion(text=text) if text.startswith(_FAULT):
-            return text.removeprefix("error: ")
-        case _:
-            return None
+    """Return the error that a plug-in made instead of answering; None if it answered."""
+    if isinstance(response, Completion) and response.text.startswith(_FAULT):
+        return response.text.removeprefix("error: ")
+    return None
 
 
-def _plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
-    """Load the factory `MODULE:FACTORY`, and let it make its systems; `name` is for errors.
+def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
+    """Call the factory `MODULE:FACTORY`; `name` is for error messages.
 
     Raises:
-        PiiBenchError: the target is not of that form, cannot be loaded, or makes no systems.
+        PiiBenchError: the target has another form, cannot be loaded, or returns no systems.
     """
     if not re.fullmatch(r"[\w.]+:[\w.]+", target):
         raise PiiBenchError(f"system {name!r} must be {PYTHON}:MODULE:FACTORY")
-    # The command, other than `python -m`, does not look into the folder it is run in.
+    # Unlike `python -m`, the installed command does not import from the working directory.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
         factory = EntryPoint(name, target, ENTRY_POINTS).load()
     except (ImportError, AttributeError) as error:
         raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
-    made: Sequence[object] = factory() if callable(factory) else ()
-    systems = [each for each in made if isinstance(each, System)]
-    if not systems or len(systems) != len(made):
+    products: Sequence[object] = factory() if callable(factory) else ()
+    systems = [product for product in products if isinstance(product, System)]
+    if not systems or len(systems) != len(products):
         what = "must be a callable without arguments that returns a sequence of Systems"
         raise PiiBenchError(f"system {name!r}: {target} {what}")
-    source = _source(target.partition(":")[0])
+    source = _source_hash(target.partition(":")[0])
     return tuple(PlugIn(system, source) for system in systems)
 
 
-def _source(module: str) -> str:
+def _source_hash(module: str) -> str:
     spec = find_spec(module)
     path = Path(spec.origin) if spec is not None and spec.origin is not None else None
     return sha256_of(path) if path is not None and path.is_file() else ""

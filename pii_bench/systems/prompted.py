@@ -1,4 +1,4 @@
-"""Systems made of a chat model and a prompt: asked once, several times, or piece by piece."""
+"""Systems that ask a chat model: once, several times, or about each piece of a text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -14,7 +15,7 @@ from pii_bench.models.base import CallError, Draws, Request, Sampling
 from pii_bench.models.catalog import LOCAL, build_model, find_card, is_loopback, resolve
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
-from pii_bench.systems.catalog import DEFAULT_STRATEGY, refuse, refuse_caps
+from pii_bench.systems.catalog import DEFAULT_STRATEGY, refuse_call_limits, refuse_options
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import PAPER
 
@@ -22,28 +23,34 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Completion, Model
     from pii_bench.models.catalog import ModelCard
-    from pii_bench.prompting.strategies import Prompt
+    from pii_bench.prompting.strategies import Prompt, Strategy
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
 DEFAULT_VOTES: Final = 5
-"""The paper draws 40 times; most of the gain comes with the first few, and each one costs."""
+"""The paper draws 40 times, but most of the gain comes from the first few draws."""
 
 VOTE_TEMPERATURE: Final = 0.7
-"""The paper's for PaLM-540B and GPT-3; it truncates to the top 40 tokens for the first alone."""
+"""The paper's temperature for PaLM-540B (with top-40 truncation) and GPT-3 (without)."""
 
 _REMOTE_TOKENS: Final = 2048
-# A small model that has lost the thread writes to the limit.
+# A confused small model writes to the limit.
 _LOCAL_TOKENS: Final = 512
 # Reasoning counts as part of the answer.
 _REASONING_TOKENS: Final = 16384
 
-_ENDS: Final = tuple(map(re.compile, (r"\n\s*\n\s*", r"\n\s*", r"[.!?。]\s+", r"\s+")))
+_ENDS: Final = (
+    re.compile(r"\n\s*\n\s*"),
+    re.compile(r"\n\s*"),
+    re.compile(r"[.!?。]\s+"),
+    re.compile(r"\s+"),
+)
+"""Ends of paragraphs, lines, sentences and words: the preferred places to cut first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptedSystem:
-    """A chat model asked through one prompt (`System`)."""
+    """A system that asks a chat model once per sample."""
 
     model: Model
     prompt: Prompt
@@ -51,9 +58,9 @@ class PromptedSystem:
 
     @property
     def card(self) -> SystemCard:
-        """The model's name and identity, the prompt's hash, settings and sampling."""
+        """The card, with the model's identity, the prompt's settings and the sampling."""
         strategy = self.prompt.strategy
-        # Said only where it is a schema: the settings of other runs stay what they were.
+        # Only with a schema, so that the settings of older runs still match.
         output = {"output": "schema"} if self.prompt.schema else {}
         return SystemCard(
             model=self.model.name,
@@ -74,7 +81,7 @@ class PromptedSystem:
         )
 
     def request(self, sample: Sample) -> Request:
-        """What the model is asked about a sample."""
+        """Return the request about a sample."""
         return Request(
             sample_id=sample.id,
             prompt=self.prompt.name,
@@ -84,11 +91,11 @@ class PromptedSystem:
         )
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """All that the model is asked about a sample: one request."""
+        """Return the only request about a sample, as a tuple."""
         return (self.request(sample),)
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over model, identity, messages, sampling and schema."""
+        """Return the SHA-256 of model, identity, messages, sampling and schema."""
         request = self.request(sample)
         identity = {
             "model": self.model.name,
@@ -97,7 +104,7 @@ class PromptedSystem:
             "sampling": asdict(request.sampling),
         }
         if request.schema is not None:
-            # As text, because sorting would hide the order of its keys, which tells.
+            # As text: the order of its keys matters, and `sort_keys` would hide it.
             identity["schema"] = json.dumps(asdict(request.schema))
         canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
@@ -107,24 +114,20 @@ class PromptedSystem:
         return await self.model.complete(self.request(sample))
 
     async def close(self) -> None:
-        """Close the model; systems of one run share it, closing twice is harmless."""
+        """Close the model; the systems of a run share it, and closing it twice is harmless."""
         await self.model.close()
 
 
 def recipient(model: Model) -> str:
-    """The recipient of a model's prompts: `provider (URL)`, or this machine."""
+    """Return the recipient of a model's prompts: `provider (URL)`, or this machine."""
     if model.endpoint is None or is_loopback(model.endpoint):
         return THIS_MACHINE
     return f"{model.name.partition('/')[0]} ({model.endpoint})"
 
 
 @dataclass(frozen=True, slots=True)
-class _Several:
-    """One prompt asked about a sample in several requests at the same time.
-
-    Attributes:
-        prompted: what is asked, and how.
-    """
+class _MultiRequestSystem(ABC):
+    """A system that makes several concurrent requests per sample with one prompt."""
 
     prompted: PromptedSystem
 
@@ -134,26 +137,26 @@ class _Several:
         return self.prompted.model
 
     @property
-    def number(self) -> dict[str, int]:
-        """The setting that tells how many requests there are."""
-        raise NotImplementedError
+    def card(self) -> SystemCard:
+        """The prompted system's card, with `extra_settings` added."""
+        card = self.prompted.card
+        return replace(card, settings={**card.settings, **self.extra_settings})
 
     @property
-    def card(self) -> SystemCard:
-        """The prompted system's, with `number` in its settings."""
-        card = self.prompted.card
-        return replace(card, settings={**card.settings, **self.number})
+    @abstractmethod
+    def extra_settings(self) -> dict[str, int]:
+        """The setting that decides the number of requests."""
 
+    @abstractmethod
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """What the model is asked about a sample, told apart by `draw`."""
-        raise NotImplementedError
+        """Return the requests about a sample, numbered by `draw`."""
 
     async def respond(self, sample: Sample) -> Draws:
-        """Make all requests; where one fails, those in flight are given up.
+        """Make all requests; if one fails, cancel the others.
 
         Raises:
-            CallError: one got no answer: the sample is asked about again whole.
-            ProviderRefusedError: none of any sample will get an answer.
+            CallError: a request got no answer; a later run repeats all of them.
+            ProviderRefusedError: no sample will get an answer.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -162,10 +165,10 @@ class _Several:
                     for request in self.requests(sample)
                 ]
         except ExceptionGroup as failed:
-            error = _one_of(failed)
+            error = _most_severe(failed)
         else:
             return Draws(tuple(draw.result() for draw in draws))
-        # Outside of the handler: the group would travel along as context.
+        # Outside the handler, so that the group does not become the error's context.
         raise error
 
     async def close(self) -> None:
@@ -173,106 +176,110 @@ class _Several:
         await self.prompted.close()
 
 
-def _one_of(failed: ExceptionGroup[Exception]) -> Exception:
-    # A refusal stops the run, so it goes before a call that merely failed.
+def _most_severe(failed: ExceptionGroup[Exception]) -> Exception:
+    # A refusal stops the whole run, so it takes precedence over a failed call.
     for kind in (ProviderRefusedError, CallError):
-        if found := failed.subgroup(kind):
-            return found.exceptions[0]
+        if errors := failed.subgroup(kind):
+            return errors.exceptions[0]
     return failed
 
 
 @dataclass(frozen=True, slots=True)
-class VotedSystem(_Several):
-    """One prompt asked several times (`System`).
+class VotedSystem(_MultiRequestSystem):
+    """A system that repeats a prompt and votes on the answers.
 
-    Self-consistency as Wang et al. (2022, arXiv:2203.11171) define it: a chain-of-thought prompt
-    is asked several times at a temperature above 0. The reasoning differs from draw to draw; what
-    most of them end in is the answer. Their answers are single values, ours are sets: so each
-    entity is voted on by itself (`pii_bench.runs.responses.vote`). Every draw is
-    stored as it came, and the vote is taken when responses are read.
+    This is self-consistency (Wang et al. 2022, arXiv:2203.11171): the model answers a
+    chain-of-thought prompt several times at a temperature above 0, and the majority wins. Their
+    answers are single values, ours are sets, so each entity gets its own vote
+    (`pii_bench.runs.responses.vote`). All draws are stored; the vote takes place on reading.
 
-    The draws of a sample are asked for at the same time: at N samples at a time, `votes` times
-    N calls are in flight.
+    With N concurrent samples, `votes` times N calls are in flight.
 
     Attributes:
         votes: draws per sample, at least 1.
 
     Raises:
-        PiiBenchError: fewer votes than that.
+        PiiBenchError: `votes` is less than 1.
     """
 
     votes: int = DEFAULT_VOTES
 
     def __post_init__(self) -> None:
         if self.votes < 1:
-            raise PiiBenchError(f"votes: {self.votes} draws came (allowed: 1 and more)")
+            raise PiiBenchError(f"votes must be at least 1, not {self.votes}")
 
     @property
-    def number(self) -> dict[str, int]:
+    def extra_settings(self) -> dict[str, int]:
         """The number of draws."""
         return {"votes": self.votes}
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """What the model is asked about a sample: the same, once per draw."""
+        """Return one equal request per draw."""
         request = self.prompted.request(sample)
         return tuple(replace(request, draw=draw) for draw in range(self.votes))
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over the request and the number of its draws."""
+        """Return the SHA-256 of the request and the number of draws."""
         identity = f"{self.prompted.request_hash(sample)}:{self.votes}"
         return hashlib.sha256(identity.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkedSystem(_Several):
-    """One prompt asked about each piece of a long text (`System`).
+class ChunkedSystem(_MultiRequestSystem):
+    """A system that asks about each piece of a long text and merges the answers.
 
-    The answers are put together. Where a value is, is looked for in the whole text.
+    The detected values are located in the whole text.
 
     Attributes:
-        prompted: it answers detection in the labels of a taxonomy.
-        chunk: the most characters of a piece, at least 1.
+        prompted: answers detection in the labels of a taxonomy.
+        chunk: maximum characters per piece, at least 1.
     """
 
     chunk: int
 
     @property
-    def number(self) -> dict[str, int]:
+    def extra_settings(self) -> dict[str, int]:
         """The size of a piece."""
         return {"chunk": self.chunk}
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """What the model is asked about a sample, piece by piece."""
+        """Return one request per piece."""
         return tuple(
             replace(self.prompted.request(replace(sample, description=piece)), draw=number)
             for number, piece in enumerate(pieces(sample.description, self.chunk))
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over the request about the whole and the size of a piece."""
+        """Return the SHA-256 of the request about the whole text and the size of a piece."""
         identity = f"{self.prompted.request_hash(sample)}:chunk {self.chunk}"
         return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def pieces(text: str, most: int) -> list[str]:
-    """A text cut into pieces of `most` characters or fewer, which joined are the text.
+    """Split a text into pieces of at most `most` characters.
 
-    A piece ends behind a paragraph, else a line, a sentence or a word, so that few values are
-    cut. It is at least half as long as allowed, but for the last.
+    A piece ends after a paragraph if possible, else after a line, a sentence or a word, so that
+    few values are cut. All pieces but the last are at least `most / 2` long.
     """
-    found: list[str] = []
+    parts: list[str] = []
     start = 0
     while len(text) - start > most:
-        least, limit = start + (most + 1) // 2, start + most
-        ends = ([each.end() for each in end.finditer(text, least, limit)] for end in _ENDS)
-        cut = next((each[-1] for each in ends if each), limit)
-        found.append(text[start:cut])
-        start = cut
-    return [*found, text[start:]]
+        end = _cut(text, start + (most + 1) // 2, start + most)
+        parts.append(text[start:end])
+        start = end
+    return [*parts, text[start:]]
+
+
+def _cut(text: str, least: int, limit: int) -> int:
+    for pattern in _ENDS:
+        ends = [match.end() for match in pattern.finditer(text, least, limit)]
+        if ends:
+            return ends[-1]
+    return limit
 
 
 def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
-    """The systems of a chat model: those of both tasks, or the one that its strategy is for.
+    """Build the systems of a chat model for both tasks, or for the strategy's task alone.
 
     Raises:
         PiiBenchError: as `build_systems`.
@@ -283,43 +290,47 @@ def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
     if options.keep is not None:
         raise PiiBenchError(f"model {name!r} has no dial: --keep does not apply to it")
     if options.votes is not None and not strategy.voted:
-        voted = ", ".join(each.name for each in STRATEGIES.values() if each.voted)
+        voted = ", ".join(known.name for known in STRATEGIES.values() if known.voted)
         what = f"strategy {strategy.name!r} has no vote"
         raise PiiBenchError(f"{what}: leave --votes out (allowed with: {voted})")
     if not strategy.labelled:
-        refuse(f"strategy {strategy.name!r}", options.of_labels)
-    alone = strategy.labelled or strategy.task is Task.REWRITE
-    labels = options.taxonomy or PAPER
-    prompts = [
-        load_prompt(each, output=options.output, taxonomy=labels, shots=options.shots)
-        for each in ((strategy,) if alone else (DETECTION, strategy))
-    ]
+        refuse_options(f"strategy {strategy.name!r}", options.label_options)
+    prompt = _load_prompt(strategy, options)
     provider, _, model_id = resolve(name).partition("/")
     card = find_card(provider, model_id)
-    model = _guarded(name, options, card)
+    model = _build_model(name, options, card)
     sampling = Sampling(
         temperature=_temperature(name, options.temperature, card),
-        max_tokens=_most_tokens(name, options.max_tokens, provider, card),
+        max_tokens=_max_tokens(name, options.max_tokens, provider, card),
     )
-    *detection, system = (PromptedSystem(model, prompt, sampling) for prompt in prompts)
+    prompted = PromptedSystem(model, prompt, sampling)
+    system: System = prompted
     if strategy.voted:
-        return (*detection, _vote(system, options))
-    if options.chunk is not None:
-        return (*detection, ChunkedSystem(system, options.chunk))
-    return (*detection, system)
+        system = _voted(prompted, options)
+    elif options.chunk is not None:
+        system = ChunkedSystem(prompted, options.chunk)
+    if strategy.labelled or strategy.task is Task.REWRITE:
+        return (system,)
+    return PromptedSystem(model, _load_prompt(DETECTION, options), sampling), system
 
 
-def _guarded(name: str, options: SystemOptions, card: ModelCard | None) -> Model:
+def _load_prompt(strategy: Strategy, options: SystemOptions) -> Prompt:
+    return load_prompt(
+        strategy, output=options.output, taxonomy=options.taxonomy or PAPER, shots=options.shots
+    )
+
+
+def _build_model(name: str, options: SystemOptions, card: ModelCard | None) -> Model:
     model = build_model(name, options.model)
     if model.endpoint is None:
-        refuse_caps(name, options.calls)
+        refuse_call_limits(name, options.calls)
         return model
-    # What another server takes is not what the provider does.
+    # The listed price is the provider's, not that of another server.
     listed = card.price if card is not None and options.model.base_url is None else None
     return options.calls.guard(model, listed)
 
 
-def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
+def _voted(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
     if options.temperature is None and prompted.sampling.temperature is not None:
         sampling = replace(prompted.sampling, temperature=VOTE_TEMPERATURE)
         prompted = replace(prompted, sampling=sampling)
@@ -327,24 +338,24 @@ def _vote(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
 
 
 def _temperature(
-    name: str, asked: Literal["default"] | float | None, card: ModelCard | None
+    name: str, requested: Literal["default"] | float | None, card: ModelCard | None
 ) -> float | None:
-    refuses = card is not None and not card.accepts_temperature
-    if asked == "default" or (asked is None and refuses):
+    accepted = card is None or card.accepts_temperature
+    if requested == "default" or (requested is None and not accepted):
         return None
-    if refuses:
+    if not accepted:
         raise PiiBenchError(f"model {name!r} takes no temperature: leave --temperature out")
-    return asked or 0.0
+    return requested or 0.0
 
 
-def _most_tokens(name: str, asked: int | None, provider: str, card: ModelCard | None) -> int:
-    most = card.max_output if card is not None else None
-    if asked:
-        if most is not None and asked > most:
-            what = f"model {name!r} writes at most {most:,} tokens"
-            raise PiiBenchError(f"{what}, and --max-tokens came as {asked:,}")
-        return asked
+def _max_tokens(name: str, requested: int | None, provider: str, card: ModelCard | None) -> int:
+    limit = card.max_output if card is not None else None
+    if requested:
+        if limit is not None and requested > limit:
+            what = f"model {name!r} writes at most {limit:,} tokens"
+            raise PiiBenchError(f"{what}, but --max-tokens is {requested:,}")
+        return requested
     if provider == LOCAL:
         return _LOCAL_TOKENS
     default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
-    return min(default, most or default)
+    return min(default, limit or default)

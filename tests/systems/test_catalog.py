@@ -38,7 +38,7 @@ PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder that the command is run in, and `my_system` looked for."""
+    """The working directory, from which `my_system` is imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path
@@ -47,14 +47,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def plug_in(folder: Path) -> str:
-    """The example of the documentation as a module."""
-    found = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
-    assert found is not None
-    (folder / "my_system.py").write_text(found[1], encoding="utf-8")
-    return found[1]
+    """The documented example, as the module `my_system`."""
+    example = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
+    assert example is not None
+    (folder / "my_system.py").write_text(example[1], encoding="utf-8")
+    return example[1]
 
 
-def installed(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+def install_entry_points(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     points = [EntryPoint(name, value, ENTRY_POINTS) for name, value in values.items()]
     monkeypatch.setattr(
         catalog, "entry_points", lambda *, group: EntryPoints(points).select(group=group)
@@ -76,7 +76,9 @@ def cards(name: str) -> list[tuple[str, str, bool]]:
         ("gold+gold", [("detection", True), ("gold", True)]),
     ],
 )
-def test_a_composition(name: str, expected: list[tuple[str, bool]]) -> None:
+def test_a_composition_has_the_systems_of_its_parts(
+    name: str, expected: list[tuple[str, bool]]
+) -> None:
     detector = name.partition("+")[0]
 
     assert cards(name) == [(detector, prompt, oracle) for prompt, oracle in expected]
@@ -95,10 +97,10 @@ def test_a_composition(name: str, expected: list[tuple[str, bool]]) -> None:
         ("", "unknown model ''"),
     ],
 )
-def test_a_name_that_is_none(name: str, what: str) -> None:
-    for refuses in (check_name, lambda name: build_systems(name, SystemOptions())):
+def test_an_unknown_name_is_an_error(name: str, what: str) -> None:
+    for check in (check_name, lambda name: build_systems(name, SystemOptions())):
         with pytest.raises(UnknownNameError) as caught:
-            refuses(name)
+            check(name)
 
         assert str(caught.value).startswith(what)
 
@@ -111,13 +113,13 @@ def test_a_name_that_is_none(name: str, what: str) -> None:
         *[("hf:a/b", False), ("hf:a+b/c+all", False), ("python:m:f", False), ("python:/", False)],
     ],
 )
-def test_a_name_is_known_before_anything_is_loaded_for_it(name: str, *, prompted: bool) -> None:
+def test_names_are_checked_without_loading(name: str, *, prompted: bool) -> None:
     check_name(name)
 
     assert is_prompted(name) is prompted
 
 
-def test_only_the_last_plus_parts_a_name() -> None:
+def test_a_name_is_split_at_its_last_plus() -> None:
     with pytest.raises(PiiBenchError, match=r"^a\+b: no such folder"):
         build_systems("hf:a+b+all", SystemOptions())
 
@@ -125,21 +127,21 @@ def test_only_the_last_plus_parts_a_name() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "what"),
     [
-        ("bilstm-crf+all", {"strategy": "naive"}, "has no use for --strategy"),
-        ("bilstm-crf+all", {"max_tokens": 9}, "has no use for --max-tokens"),
-        ("bilstm-crf+all", {"votes": 5}, "has no use for --votes"),
-        ("bilstm-crf", {"temperature": "default"}, "has no use for --temperature"),
-        ("bilstm-crf", {"model": ModelOptions("http://localhost")}, "has no use for --base-url"),
-        ("bilstm-crf", {"keep": "more"}, "has no use for --keep"),
-        ("bilstm-crf", {"chunk": 9}, "has no use for --chunk"),
+        ("bilstm-crf+all", {"strategy": "naive"}, "does not use --strategy"),
+        ("bilstm-crf+all", {"max_tokens": 9}, "does not use --max-tokens"),
+        ("bilstm-crf+all", {"votes": 5}, "does not use --votes"),
+        ("bilstm-crf", {"temperature": "default"}, "does not use --temperature"),
+        ("bilstm-crf", {"model": ModelOptions("http://localhost")}, "does not use --base-url"),
+        ("bilstm-crf", {"keep": "more"}, "does not use --keep"),
+        ("bilstm-crf", {"chunk": 9}, "does not use --chunk"),
         ("bilstm-crf", {"calls": CallPolicy(max_usd=1.0)}, "makes no calls: leave --max-usd out"),
-        ("python:m:f", {"label_map": Path("map.json")}, "has no use for --label-map"),
-        ("python:m:f", {"output": "schema"}, "has no use for --output"),
-        ("encoder", {"label_map": Path("map.json")}, "has no use for --label-map"),
+        ("python:m:f", {"label_map": Path("map.json")}, "does not use --label-map"),
+        ("python:m:f", {"output": "schema"}, "does not use --output"),
+        ("encoder", {"label_map": Path("map.json")}, "does not use --label-map"),
         ("gold+all", {"label_map": Path("map.json")}, "has our types: --label-map"),
         ("smollm2", {"label_map": Path("map.json")}, "is no detector: --label-map"),
         ("gpt4o", {"keep": "more"}, "has no dial: --keep"),
-        ("gpt4o", {"taxonomy": "paper"}, "has no use for --taxonomy"),
+        ("gpt4o", {"taxonomy": "paper"}, "does not use --taxonomy"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused(
@@ -149,7 +151,7 @@ def test_an_option_that_does_not_apply_is_refused(
         build_systems(name, SystemOptions(**options))
 
 
-def test_the_example_of_the_documentation_is_short_and_runs(
+def test_the_documented_example_is_short_and_runs(
     plug_in: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert len([line for line in plug_in.splitlines() if line.strip()]) <= 15
@@ -165,11 +167,11 @@ def test_the_example_of_the_documentation_is_short_and_runs(
 
 
 @pytest.mark.usefixtures("plug_in")
-def test_an_installed_plug_in_has_a_name_and_changes_none_of_ours(
+def test_an_entry_point_adds_a_name_and_replaces_no_built_in_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ours = {"mine": "my_system:systems", "bilstm-crf": "my_system:systems"}
-    installed(monkeypatch, **ours, unread="no_such_module:make")
+    install_entry_points(monkeypatch, **ours, unread="no_such_module:make")
 
     check_name("unread")
     systems = build_systems("mine", SystemOptions())
@@ -190,7 +192,7 @@ def test_an_installed_plug_in_has_a_name_and_changes_none_of_ours(
         ("builtins:list", "must be a callable without arguments"),
     ],
 )
-def test_a_factory_that_makes_no_systems(target: str, what: str) -> None:
+def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -> None:
     with pytest.raises(PiiBenchError, match=re.escape(what)):
         build_systems(f"python:{target}", SystemOptions())
 
@@ -215,7 +217,7 @@ def systems(): return [Mine()]
 def loaded(folder: Path, body: str, prompt: str = "system") -> System:
     sys.modules.pop("my_system", None)
     (folder / "my_system.py").write_text(MODULE.format(body=body, prompt=prompt), encoding="utf-8")
-    # Python compares times to the second before it reads a module again.
+    # Python would reuse the compiled module within the same second.
     for compiled in folder.glob("__pycache__/*"):
         compiled.unlink()
     return build_systems("python:my_system:systems", SystemOptions())[0]
@@ -228,14 +230,14 @@ def loaded(folder: Path, body: str, prompt: str = "system") -> System:
         ("return 'Lee'", "error: the plug-in returned str, not Prediction"),
     ],
 )
-def test_a_fault_of_its_code_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:
+def test_an_error_of_a_plug_in_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:
     response = asyncio.run(loaded(folder, body).respond(SAMPLE))
 
     assert getattr(response, "text", None) == text
     assert read_response(Task.DETECTION, response, "text").status is Status.MALFORMED
 
 
-def test_an_entity_that_is_not_in_the_text_is_an_answer(folder: Path) -> None:
+def test_a_hallucinated_entity_of_a_plug_in_is_an_answer(folder: Path) -> None:
     system = loaded(folder, """return Completion('Subject1{"Nemo Nowhere": "PER"}')""")
 
     response = asyncio.run(system.respond(SAMPLE))
@@ -244,20 +246,20 @@ def test_an_entity_that_is_not_in_the_text_is_an_answer(folder: Path) -> None:
     assert read_response(Task.DETECTION, response, "text").status is Status.OK
 
 
-def test_without_a_prompt_its_task_names_it(folder: Path) -> None:
+def test_the_prompt_of_a_plug_in_defaults_to_its_task(folder: Path) -> None:
     system = loaded(folder, "return Completion('{}')", prompt="")
 
     assert (system.card.prompt, system.card.task) == ("detection", Task.DETECTION)
 
 
-def test_what_may_pass_is_raised(folder: Path) -> None:
+def test_a_call_error_of_a_plug_in_is_raised(folder: Path) -> None:
     system = loaded(folder, "raise CallError('timeout')")
 
     with pytest.raises(Exception, match=r"^timeout$"):
         asyncio.run(system.respond(SAMPLE))
 
 
-def test_other_code_is_another_system(folder: Path) -> None:
+def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
     one, same, other = (
         loaded(folder, f"return Completion('{text}')") for text in ("{}", "{}", "[]")
     )

@@ -39,14 +39,14 @@ def system(output: Output, model: FakeModel | None = None) -> PromptedSystem:
 
 
 @pytest.mark.parametrize(
-    ("output", "prompt", "schema", "said"),
+    ("output", "prompt", "schema", "settings"),
     [
         ("text", "naive", None, {}),
         ("schema", "naive+schema", answer_schema(NAIVE), {"output": "schema"}),
     ],
 )
-def test_what_the_model_is_asked_and_what_the_card_says(
-    output: Output, prompt: str, schema: AnswerSchema | None, said: dict[str, str]
+def test_the_request_and_the_card_agree_on_the_output_form(
+    output: Output, prompt: str, schema: AnswerSchema | None, settings: dict[str, str]
 ) -> None:
     asked: list[Request] = []
 
@@ -54,25 +54,26 @@ def test_what_the_model_is_asked_and_what_the_card_says(
         asked.append(request)
         return Completion("[]")
 
-    made = system(output, FakeModel(answer))
-    asyncio.run(made.respond(SAMPLE))
+    prompted_system = system(output, FakeModel(answer))
+    asyncio.run(prompted_system.respond(SAMPLE))
 
     (request,) = asked
     assert (request.sample_id, request.prompt, request.schema) == ("s1", prompt, schema)
-    assert (made.card.prompt, made.card.output) == (prompt, output)
-    assert made.card.settings == {"temperature": 0.0, "max_tokens": 2048, **said}
+    card = prompted_system.card
+    assert (card.prompt, card.output) == (prompt, output)
+    assert card.settings == {"temperature": 0.0, "max_tokens": 2048, **settings}
 
 
-def test_the_order_of_a_schemas_keys_is_part_of_the_request() -> None:
+def test_the_order_of_schema_keys_changes_the_request_hash() -> None:
     prompt = load_prompt(STRATEGIES["self-cot"], output="schema")
     assert prompt.schema is not None
     properties = prompt.schema.schema["properties"]
-    turned = {**prompt.schema.schema, "properties": dict(reversed(properties.items()))}
-    other = replace(prompt, schema=replace(prompt.schema, schema=turned))
+    reversed_schema = {**prompt.schema.schema, "properties": dict(reversed(properties.items()))}
+    other = replace(prompt, schema=replace(prompt.schema, schema=reversed_schema))
 
     hashes = {
-        PromptedSystem(FakeModel(), each, Sampling()).request_hash(SAMPLE)
-        for each in (prompt, other)
+        PromptedSystem(FakeModel(), variant, Sampling()).request_hash(SAMPLE)
+        for variant in (prompt, other)
     }
 
     assert len(hashes) == 2
@@ -90,7 +91,7 @@ def voted(model: FakeModel | None = None, votes: int = 3) -> VotedSystem:
 
 
 def failing(errors: Sequence[Exception | None]) -> Callable[[Request], Completion]:
-    """Raise the error of the draw's place, or answer where there is None."""
+    """Return an answer function that raises the error at the draw's index, if any."""
 
     def answer(request: Request) -> Completion:
         if error := errors[request.draw]:
@@ -100,7 +101,7 @@ def failing(errors: Sequence[Exception | None]) -> Callable[[Request], Completio
     return answer
 
 
-def test_the_draws_are_one_request_told_apart_by_number_alone() -> None:
+def test_the_draws_differ_only_in_their_number() -> None:
     requests = voted().requests(SAMPLE)
 
     assert [request.draw for request in requests] == [0, 1, 2]
@@ -108,7 +109,7 @@ def test_the_draws_are_one_request_told_apart_by_number_alone() -> None:
     assert requests[0].sampling.temperature == 0.7
 
 
-def test_every_draw_is_asked_for_at_the_same_time_and_kept_as_it_came_in_its_place() -> None:
+def test_draws_are_concurrent_and_returned_in_order() -> None:
     model = FakeModel(numbered)
     response = asyncio.run(voted(model).respond(SAMPLE))
 
@@ -116,24 +117,24 @@ def test_every_draw_is_asked_for_at_the_same_time_and_kept_as_it_came_in_its_pla
     assert model.peak == 3
 
 
-def test_the_number_of_draws_is_part_of_the_request_and_of_the_settings() -> None:
+def test_the_number_of_draws_is_in_the_request_hash_and_the_settings() -> None:
     three, five = voted(votes=3), voted(votes=5)
 
     assert three.request_hash(SAMPLE) == voted(votes=3).request_hash(SAMPLE)
-    hashes = {each.request_hash(SAMPLE) for each in (three, five, three.prompted)}
+    hashes = {system.request_hash(SAMPLE) for system in (three, five, three.prompted)}
     assert len(hashes) == 3
     card = three.prompted.card
     assert three.card == replace(card, settings={**card.settings, "votes": 3})
 
 
-def test_a_refusal_goes_before_a_failed_call() -> None:
+def test_a_refusal_takes_precedence_over_a_failed_call() -> None:
     model = FakeModel(failing([CallError("timeout"), ProviderRefusedError("no key"), None]))
 
     with pytest.raises(ProviderRefusedError, match=r"^no key$"):
         asyncio.run(voted(model).respond(SAMPLE))
 
 
-def test_a_draw_that_fails_fails_the_sample_and_those_in_flight_are_given_up() -> None:
+def test_a_failed_draw_fails_the_sample_and_cancels_the_others() -> None:
     ended: list[int] = []
 
     class SlowModel(FakeModel):
@@ -153,7 +154,7 @@ def test_a_draw_that_fails_fails_the_sample_and_those_in_flight_are_given_up() -
     assert sorted(ended) == [0, 2]
 
 
-def test_an_error_that_is_no_failed_call_is_not_taken_for_one() -> None:
+def test_an_unexpected_error_is_raised_unchanged() -> None:
     model = FakeModel(failing([ZeroDivisionError(), None, None]))
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -162,7 +163,7 @@ def test_an_error_that_is_no_failed_call_is_not_taken_for_one() -> None:
     assert caught.group_contains(ZeroDivisionError)
 
 
-def test_a_sample_with_a_failed_draw_is_asked_again_whole(tmp_path: Path) -> None:
+def test_a_sample_with_a_failed_draw_is_repeated_entirely(tmp_path: Path) -> None:
     asked: list[int] = []
     failing_once = [CallError("timeout")]
 
@@ -188,8 +189,8 @@ def test_a_sample_with_a_failed_draw_is_asked_again_whole(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("votes", [0, -1])
-def test_nobody_votes_without_draws(votes: int) -> None:
-    with pytest.raises(PiiBenchError, match=rf"^votes: {votes} draws came \(allowed: 1 and more\)"):
+def test_fewer_than_one_vote_is_an_error(votes: int) -> None:
+    with pytest.raises(PiiBenchError, match=rf"^votes must be at least 1, not {votes}$"):
         voted(votes=votes)
 
 
@@ -205,25 +206,27 @@ def chunked(model: FakeModel | None = None, chunk: int = 20) -> ChunkedSystem:
         (TEXT, 20, ["Ann Lee is 32.\n\n", "She lives in Oslo. ", "Her son is Bo."]),
         ("Ann met Bo in Oslo", 12, ["Ann met Bo ", "in Oslo"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
-        # Half a piece at least: the paragraph that ends early is no end.
+        # The paragraph ends before half of the allowed length.
         ("A.\n\nAnn met Bo in Oslo", 14, ["A.\n\nAnn met ", "Bo in Oslo"]),
         ("", 5, [""]),
     ],
 )
-def test_a_text_is_cut_where_something_ends(text: str, most: int, expected: list[str]) -> None:
+def test_a_text_is_cut_at_the_largest_unit_that_fits(
+    text: str, most: int, expected: list[str]
+) -> None:
     assert pieces(text, most) == expected
 
 
 @given(st.text(alphabet="ab .\n", max_size=80), st.integers(1, 30))
-def test_the_pieces_make_the_text(text: str, most: int) -> None:
-    found = pieces(text, most)
+def test_joined_pieces_equal_the_text(text: str, most: int) -> None:
+    parts = pieces(text, most)
 
-    assert "".join(found) == text
-    assert all(len(piece) <= most for piece in found)
-    assert all(2 * len(piece) >= most for piece in found[:-1])
+    assert "".join(parts) == text
+    assert all(len(piece) <= most for piece in parts)
+    assert all(2 * len(piece) >= most for piece in parts[:-1])
 
 
-def test_each_piece_is_asked_about() -> None:
+def test_each_piece_gets_its_own_request() -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> Completion:
@@ -235,16 +238,20 @@ def test_each_piece_is_asked_about() -> None:
     assert response == Draws(
         (Completion("answer 0"), Completion("answer 1"), Completion("answer 2"))
     )
-    assert [(each.sample_id, each.draw) for each in asked] == [("s1", 0), ("s1", 1), ("s1", 2)]
-    shown = [each.messages[0].content.rpartition("Text:\n")[2] for each in asked]
-    assert [each.partition("\n\nYour object:")[0].strip() for each in shown] == [
+    assert [(request.sample_id, request.draw) for request in asked] == [
+        ("s1", 0),
+        ("s1", 1),
+        ("s1", 2),
+    ]
+    texts = [request.messages[0].content.rpartition("Text:\n")[2] for request in asked]
+    assert [text.partition("\n\nYour object:")[0].strip() for text in texts] == [
         "Ann Lee is 32.",
         "She lives in Oslo.",
         "Her son is Bo.",
     ]
 
 
-def test_the_size_of_a_piece_is_part_of_what_it_is() -> None:
+def test_the_size_of_a_piece_is_in_the_request_hash_and_the_settings() -> None:
     small, large = chunked(chunk=20), chunked(chunk=30)
 
     assert small.request_hash(LONG) != large.request_hash(LONG)
@@ -273,7 +280,7 @@ def built(path: Path, **options: Any) -> Sequence[System]:
         ),
     ],
 )
-def test_a_chat_model_comes_with_its_strategy(
+def test_a_chat_model_has_systems_for_its_strategy(
     tmp_path: Path, options: dict[str, Any], prompts: list[str], output: str
 ) -> None:
     cards = [system.card for system in built(tmp_path, **options)]
@@ -291,7 +298,7 @@ def test_a_chat_model_comes_with_its_strategy(
         ({"temperature": "default"}, {"temperature": None, "votes": 5}),
     ],
 )
-def test_a_vote_draws_at_its_own_temperature(
+def test_votes_have_their_own_default_temperature(
     tmp_path: Path, options: dict[str, Any], settings: dict[str, object]
 ) -> None:
     detection, vote = built(tmp_path, strategy="self-consistency-vote", **options)
@@ -303,7 +310,7 @@ def test_a_vote_draws_at_its_own_temperature(
 
 
 def sampling(name: str, **options: Any) -> tuple[object, object]:
-    # Nothing is asked there.
+    # Never contacted.
     server = ModelOptions(base_url="http://localhost:9/v1")
     settings = build_systems(name, SystemOptions(model=server, **options))[0].card.settings
     return settings["temperature"], settings["max_tokens"]
@@ -312,19 +319,21 @@ def sampling(name: str, **options: Any) -> tuple[object, object]:
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
-        # What suits the model is the default.
+        # Defaults of the model.
         ("gpt4o", {}, (0.0, 2048)),
         ("openai/gpt-5-2025-08-07", {}, (None, 16384)),
         ("qwen3-8b-think", {}, (0.0, 16384)),
         ("openai/nobody-knows-it", {}, (0.0, 2048)),
-        # What is asked for comes first.
+        # Explicit options.
         ("gpt4o", {"temperature": 0.7, "max_tokens": 99}, (0.7, 99)),
         ("gpt4o", {"temperature": "default"}, (None, 2048)),
         ("gpt-5", {"temperature": "default", "max_tokens": 99}, (None, 99)),
         ("gpt4o", {"max_tokens": 16_384}, (0.0, 16_384)),
     ],
 )
-def test_sampling(name: str, options: dict[str, Any], expected: tuple[object, object]) -> None:
+def test_sampling_defaults_and_options(
+    name: str, options: dict[str, Any], expected: tuple[object, object]
+) -> None:
     assert sampling(name, **options) == expected
 
 
@@ -336,7 +345,7 @@ def test_sampling(name: str, options: dict[str, Any], expected: tuple[object, ob
         (
             "gpt4o",
             {"max_tokens": 16_385},
-            "^model 'gpt4o' writes at most 16,384 tokens, and --max-tokens came as 16,385$",
+            "^model 'gpt4o' writes at most 16,384 tokens, but --max-tokens is 16,385$",
         ),
         (
             "gpt4o",
@@ -345,7 +354,7 @@ def test_sampling(name: str, options: dict[str, Any], expected: tuple[object, ob
         ),
     ],
 )
-def test_what_the_model_or_the_strategy_does_not_take_is_refused(
+def test_options_that_the_model_or_strategy_rejects_are_errors(
     name: str, options: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(PiiBenchError, match=reason):
@@ -353,7 +362,7 @@ def test_what_the_model_or_the_strategy_does_not_take_is_refused(
 
 
 @pytest.mark.parametrize("reasons", [True, False])
-def test_the_longest_answer_that_the_model_writes_caps_the_default(
+def test_the_output_limit_of_a_model_caps_the_default(
     monkeypatch: pytest.MonkeyPatch, reasons: bool
 ) -> None:
     card = ModelCard("x", "openai", "x", "source", max_output=1000, reasons=reasons)
