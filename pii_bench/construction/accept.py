@@ -197,7 +197,7 @@ def _commission_terms(order: Order, number: int) -> Terms:
     return Terms(
         facts=facts,
         allowed={tag: asked.allowed(tag) for tag in facts},
-        kinds=("query",) * len(asked.asked),
+        kinds=("query",) * len(asked.queries),
         chars=asked.chars,
         header={
             **({"relation": asked.relation.name} if asked.relation else {}),

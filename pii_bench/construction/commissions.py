@@ -107,7 +107,7 @@ ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CommissionedQuery:
     """A query to write.
 
     Attributes:
@@ -147,7 +147,7 @@ class Commission:
     registers: tuple[str, ...]
     form: str
     chars: int
-    asked: tuple[Asked, ...]
+    queries: tuple[CommissionedQuery, ...]
 
     @property
     def tags(self) -> dict[str, tuple[str, Fact]]:
@@ -184,8 +184,8 @@ def commission(order: Order, number: int) -> Commission:
     writer = plan.writers[index]
     who = random.choice(voices.who(writer, theme))
     voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
-    asked = tuple(
-        Asked(
+    queries = tuple(
+        CommissionedQuery(
             needs=min(plan.needs[n], (facts - order.people) // 2),
             reference=plan.references[n],
             domain=plan.domains[n],
@@ -205,7 +205,7 @@ def commission(order: Order, number: int) -> Commission:
         form="paper" if random.random() < _PAPER_SHARE[writer] else "free",
         # More facts make longer texts, but not in proportion.
         chars=round(_CHARS[order.people] * (0.45 + 0.55 * share) * random.uniform(0.8, 1.2)),
-        asked=asked,
+        queries=queries,
     )
 
 
@@ -231,7 +231,7 @@ def _plan(name: str) -> _Plan:
     order, voices = ORDERS[name], load_voices()
     random = Random(f"{SEED}/{name}")
     queries = order.size * order.queries
-    writers = dealt(WRITERS, order.size, random)
+    writers = deal(WRITERS, order.size, random)
     sizes = [
         size for size, share in _NEEDS[order.people].items() for _ in range(round(queries * share))
     ]
@@ -243,8 +243,8 @@ def _plan(name: str) -> _Plan:
         writers=writers,
         registers=_offers(voices, order.people, writers, random),
         needs=sizes[:queries],
-        references=dealt(REFERENCES, queries, random),
-        domains=dealt(voices.domains, queries, random),
+        references=deal(REFERENCES, queries, random),
+        domains=deal(voices.domains, queries, random),
     )
 
 
@@ -263,46 +263,46 @@ def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> l
     remaining: Counter[PiiType] = Counter(counts)
     del remaining[PiiType.PER]
     sizes = _sizes(people, remaining.total(), random)
-    dealt: list[Counter[PiiType]] = []
+    hands: list[Counter[PiiType]] = []
     for size in sizes:
-        own: Counter[PiiType] = Counter()
+        hand: Counter[PiiType] = Counter()
         for _ in range(size):
-            chosen = _draw(remaining, own, random)
+            chosen = _draw(remaining, hand, random)
             if chosen is not None:
                 remaining[chosen] -= 1
             else:
                 # This person has no room for any remaining type: exchange with an earlier person.
                 left = next(t for t in remaining if remaining[t] > 0)
                 remaining[left] -= 1
-                chosen = _exchange(dealt, left, own, random)
-            own[chosen] += 1
-        dealt.append(own)
-    return [list(own.elements()) for own in dealt]
+                chosen = _exchange(hands, left, hand, random)
+            hand[chosen] += 1
+        hands.append(hand)
+    return [list(hand.elements()) for hand in hands]
 
 
-def _draw(remaining: Counter[PiiType], own: Counter[PiiType], random: Random) -> PiiType | None:
-    possible = [t for t in remaining if remaining[t] > 0 and _has_room(own, t)]
+def _draw(remaining: Counter[PiiType], hand: Counter[PiiType], random: Random) -> PiiType | None:
+    possible = [t for t in remaining if remaining[t] > 0 and _has_room(hand, t)]
     if not possible:
         return None
     # Prefer types that this person has few of and that many remain of.
-    return random.choices(possible, [remaining[t] / (1 + 2 * own[t]) for t in possible])[0]
+    return random.choices(possible, [remaining[t] / (1 + 2 * hand[t]) for t in possible])[0]
 
 
 def _exchange(
-    dealt: list[Counter[PiiType]], left: PiiType, own: Counter[PiiType], random: Random
+    hands: list[Counter[PiiType]], left: PiiType, hand: Counter[PiiType], random: Random
 ) -> PiiType:
-    """Give `left` to another person in return for a type that `own` has room for; return that."""
+    """Give `left` to another person in return for a type that `hand` has room for; return that."""
     while True:
-        other = random.choice(dealt)
+        other = random.choice(hands)
         for returned in other:
-            if other[returned] > 0 and _has_room(other, left) and _has_room(own, returned):
+            if other[returned] > 0 and _has_room(other, left) and _has_room(hand, returned):
                 other[returned] -= 1
                 other[left] += 1
                 return returned
 
 
-def _has_room(own: Counter[PiiType], pii_type: PiiType) -> bool:
-    return own[pii_type] < len(CATEGORIES[pii_type])
+def _has_room(hand: Counter[PiiType], pii_type: PiiType) -> bool:
+    return hand[pii_type] < len(CATEGORIES[pii_type])
 
 
 def _sizes(people: int, total: int, random: Random) -> list[int]:
@@ -317,7 +317,7 @@ def _sizes(people: int, total: int, random: Random) -> list[int]:
     return sizes
 
 
-def dealt(items: Sequence[Item], size: int, random: Random) -> list[Item]:
+def deal(items: Sequence[Item], size: int, random: Random) -> list[Item]:
     """Return `size` items in random order, each item equally often, up to one."""
     deck = [items[number % len(items)] for number in range(size)]
     random.shuffle(deck)
@@ -342,9 +342,9 @@ def _offers(
 
 def _theme(voices: Voices, types: Sequence[Sequence[PiiType]], random: Random) -> str:
     """Draw a theme that suits the types, such as a financial one for many amounts."""
-    dealt = [t for own in types for t in own if t is not PiiType.DATETIME]
+    relevant = [t for own in types for t in own if t is not PiiType.DATETIME]
     weights = {
-        name: prod(_fit(theme, pii_type) for pii_type in dealt) ** (1 / len(types))
+        name: prod(_fit(theme, pii_type) for pii_type in relevant) ** (1 / len(types))
         for name, theme in voices.themes.items()
     }
     return random.choices(list(weights), list(weights.values()))[0]
@@ -392,7 +392,9 @@ def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str,
 
 def sheet(order: Order, portion: int) -> str:
     """Return the text of the commissions in a portion, from 1."""
-    return "\n".join(told(commission(order, n)) for n in numbers_of(portion, order.size))
+    return "\n".join(
+        format_commission(commission(order, n)) for n in numbers_of(portion, order.size)
+    )
 
 
 def numbers_of(portion: int, size: int) -> range:
@@ -411,7 +413,7 @@ _FORMS: Final = {
 }
 
 
-def told(asked: Commission) -> str:
+def format_commission(asked: Commission) -> str:
     """Return the text of a commission for a writer."""
     least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
     lines = [
@@ -438,6 +440,6 @@ def told(asked: Commission) -> str:
     lines += [
         f"query: needs {q.needs}; reference {q.reference}; about {q.domain}; "
         f"about {q.chars} characters"
-        for q in asked.asked
+        for q in asked.queries
     ]
     return "\n".join(lines) + "\n"

@@ -16,7 +16,7 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.construction.commissions import SEED, dealt, numbers_of
+from pii_bench.construction.commissions import SEED, deal, numbers_of
 from pii_bench.construction.people import Census, Unresolvable
 from pii_bench.construction.pools import WRITERS, load_pools, load_voices
 from pii_bench.construction.values import draw_value
@@ -149,9 +149,9 @@ def frontier_commission(number: int) -> FrontierCommission:
 def _plan() -> Sequence[tuple[str, str]]:
     """Deal the first reason and the domain of each sample."""
     random = Random(f"{SEED}/{FRONTIER}")
-    reasons = dealt(_DEALT, FRONTIER_SIZE, random)
+    reasons = deal(_DEALT, FRONTIER_SIZE, random)
     reasons[-len(_LAST) :] = _LAST
-    domains = dealt(load_voices().domains, FRONTIER_SIZE, random)
+    domains = deal(load_voices().domains, FRONTIER_SIZE, random)
     return tuple(zip(reasons, domains, strict=True))
 
 

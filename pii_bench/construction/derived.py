@@ -169,7 +169,7 @@ class Conversation:
         texts: the five texts, with the tags of the conversation.
         facts: tag to category.
         values: tag to text.
-        asked: ids of the subjects that the query is about.
+        subjects: ids of the subjects that the query is about.
         chars: length in characters.
     """
 
@@ -179,7 +179,7 @@ class Conversation:
     texts: tuple[str, ...]
     facts: Mapping[str, str]
     values: Mapping[str, str]
-    asked: tuple[str, ...]
+    subjects: tuple[str, ...]
     chars: int
 
 
@@ -208,7 +208,7 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
         texts.append(_rename_tags(source.text, new_tags))
         facts |= {new_tags[tag]: category for tag, category in own.items()}
         values |= {new_tags[tag]: resolved.values[tag][0] for tag in own}
-    asked = [random.choice(people[source.id]) for source in random.sample(sources, _ASKED)]
+    subjects = [random.choice(people[source.id]) for source in random.sample(sources, _ASKED)]
     return Conversation(
         id=f"distract-{number:04d}",
         template=TEMPLATES[number % len(TEMPLATES)],
@@ -216,7 +216,7 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
         texts=tuple(texts),
         facts=facts,
         values=values,
-        asked=tuple(asked),
+        subjects=tuple(subjects),
         chars=round(chars / _TEXTS_SHARE),
     )
 
@@ -241,7 +241,7 @@ def _format_conversation(asked: Conversation) -> str:
     )
     return (
         f"=== {asked.id}\nplace: {asked.template}\nlength: about {asked.chars} characters\n"
-        f"query: about {', '.join(asked.asked)}, one after the other; about two facts of each; "
+        f"query: about {', '.join(asked.subjects)}, one after the other; about two facts of each; "
         f"about 860 characters\nfacts:\n{facts}{texts}\n"
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.accept import accept
-from pii_bench.construction.commissions import commission, told
+from pii_bench.construction.commissions import commission, format_commission
 from pii_bench.construction.marked import MarkedError, parse_marked
 from pii_bench.construction.pools import load_voices
 from pii_bench.construction.recorded import Recorded
@@ -78,7 +78,7 @@ class Writer:
         voices = load_voices()
         values = {
             "id": sample_id,
-            "commission": told(self.commissions[sample_id]).strip(),
+            "commission": format_commission(self.commissions[sample_id]).strip(),
             "registers": ", ".join(voices.registers),
             "domains": ", ".join(voices.domains),
         }

@@ -32,15 +32,15 @@ _PADDING: Final = (
 def answer(number: int = 1, *, query: str = _QUERY, needs: str = "A2", **changes: str) -> str:
     """Return a text for commission `number` of single; `changes` replace the values of tags."""
     asked = commission(ORDERS["single"], number)
-    told = " ".join(
+    text = " ".join(
         f"It says {{{tag}|{changes.get(tag, _FILLING.get(fact.category, fact.value))}}} there."
         for tag, (_, fact) in asked.tags.items()
     )
-    room = asked.chars - len(told)
+    room = asked.chars - len(text)
     padding = (_PADDING * 9)[: max(room, 0)].rsplit(".", 1)[0] + "."
     return (
-        f"=== {asked.id}\nregister: {asked.registers[0]}\n--- text\n{told} {padding}\n"
-        f"--- query: {needs} | {asked.asked[0].reference} | financial | A\n{query}\n"
+        f"=== {asked.id}\nregister: {asked.registers[0]}\n--- text\n{text} {padding}\n"
+        f"--- query: {needs} | {asked.queries[0].reference} | financial | A\n{query}\n"
     )
 
 
@@ -125,15 +125,15 @@ def test_near_duplicates_of_accepted_texts_are_refused(tmp_path: Path) -> None:
 def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
     judged(tmp_path, answer())
     asked = commission(ORDERS["train-single"], 1)
-    told = " ".join(
+    text = " ".join(
         f"Here is {{{tag}|{_FILLING.get(fact.category, fact.value)}}}."
         for tag, (_, fact) in asked.tags.items()
     )
-    padding = (" What a day it was for all of us, with rain." * 40)[: asked.chars - len(told)]
+    padding = (" What a day it was for all of us, with rain." * 40)[: asked.chars - len(text)]
     queries = "".join(f"--- query: A2 | implied | legal | A\n{_QUERY} {n}\n" for n in (1, 2))
     (verdict,) = judged(
         tmp_path,
-        f"=== {asked.id}\nregister: letter\n--- text\n{told}{padding}\n{queries}",
+        f"=== {asked.id}\nregister: letter\n--- text\n{text}{padding}\n{queries}",
     )
 
     assert "split" in rules(verdict)
@@ -153,7 +153,7 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, people in (("single", "A"), ("multi", "AB")):
         orders[name] = replace(ORDERS[name], size=3)
         for number in range(1, 4):
-            told = " ".join(
+            text = " ".join(
                 f"{{{p}1|{first} Lee}}, {{{p}2|{age + number}}}, takes the {{{p}3|{time}}} "
                 f"to {{{p}4|{city}}}."
                 for p, first, age, time, city in _PEOPLE[: len(people)]
@@ -166,7 +166,7 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(
                 f"=== {name}-{number:04d}\nregister: letter\n{relation}facts: {facts}\n"
-                f"--- text\n{told}\n--- query: A3 | implied | travel | near\nWill she catch it?\n",
+                f"--- text\n{text}\n--- query: A3 | implied | travel | near\nWill she catch it?\n",
                 encoding="utf-8",
             )
     monkeypatch.setattr(derived, "ORDERS", orders)

@@ -49,7 +49,7 @@ def test_types_are_the_paper_s_counts(name: str) -> None:
 @pytest.mark.parametrize(("name", "needs"), [("single", 1.95), ("multi", 2.06)])
 def test_means_are_the_paper_s(name: str, needs: float) -> None:
     commissions = all_of(name)
-    sizes = [asked.needs for order in commissions for asked in order.asked]
+    sizes = [asked.needs for order in commissions for asked in order.queries]
     chars = {"single": 893, "multi": 653}[name]
 
     assert sum(sizes) / len(sizes) == pytest.approx(needs, abs=0.03)
@@ -60,7 +60,7 @@ def test_means_are_the_paper_s(name: str, needs: float) -> None:
 
 def test_references_forms_and_kinds_of_text_are_balanced() -> None:
     single = all_of("single")
-    references = Counter(asked.reference for order in single for asked in order.asked)
+    references = Counter(asked.reference for order in single for asked in order.queries)
     forms = Counter(order.form for order in single)
     offered = Counter(name for order in single for name in order.registers)
 

@@ -142,7 +142,7 @@ def test_a_conversation_joins_five_texts_with_new_tags() -> None:
     assert len(asked.joined) == 5
     letters = sorted({tag[0] for tag in asked.facts})
     assert letters == list("ABCDEFGHIJ"[: len(letters)])
-    assert len(asked.asked) == 3
+    assert len(asked.subjects) == 3
     assert set(asked.facts) == set(asked.values)
     # The last text is of one person or two.
     assert any(f"{{{letter}1|Ann Lee}}" in asked.texts[-1] for letter in letters[-2:])
