@@ -1,9 +1,9 @@
-"""Marks in rows of systems, kinds, types or categories; and tables of tinted cells."""
+"""Dot plots with a row per system, perturbation, type or category; and tables of agreement."""
 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,7 +14,7 @@ from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE
 from pii_bench.escaping import visible
 from pii_bench.ranking.rows import Source
-from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
+from pii_bench.taxonomy import CATEGORIES, PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,64 +29,60 @@ if TYPE_CHECKING:
 
 SETS: Final = ("+".join(BASE), *HARDER)
 
-_SYSTEM: Final = 0.2
+# Heights in inches.
+_SYSTEM_ROW: Final = 0.2
 _MARK: Final = 0.12
-_TYPE: Final = 0.3
-_CATEGORY: Final = 0.19
-"""Heights in inches: some thirty categories fit on a page."""
-
-_DOT_OF_TYPE: Final = 0.075
-_DOT_OF_CATEGORY: Final = 0.045
-"""Height that each system adds to a row in inches."""
-
-_FRAME: Final = 1.0
-"""Height of axis, labels and legend in inches."""
-
+_TYPE_ROW: Final = 0.3
+_TYPE_DOT: Final = 0.075
+_CATEGORY_ROW: Final = 0.19  # some thirty categories fit on a page
+_CATEGORY_DOT: Final = 0.045
+_FRAME: Final = 1.0  # axis, labels and legend
 _CELL: Final = 0.62
-"""Height of a cell in inches."""
 
+# Offsets between marks of one row, as fractions of its height.
 _STEP_OF_SETS: Final = 0.14
 _STEP: Final = 0.2
-_SPREAD: Final = 0.6
-"""Of the height of a row: between two marks, and between the first and the last at most."""
+_SPREAD: Final = 0.6  # from the first to the last mark at most
 
-_COLUMNS: Final = 3
+_LEGEND_COLUMNS: Final = 3
 _RATES: Final = {"recall": "Recall", "precision": "Precision", "f1": "F1"}
 
 
 def draw_drops(headlines: Sequence[Headline], label: str) -> Figure:
-    """The figures of each system on the three sets, with the intervals of ours.
+    """Draw the scores of each system on the three sets, with the intervals of our runs.
 
-    Ours are above the published ones, the best on single and multi first, those that are
-    told gold last.
+    Our runs are above the published ones, sorted by score on the first set, oracles last.
 
     Args:
-        headlines: of one task and metric, on the sets `SETS`, of systems that are complete on
-            the first and on one more.
-        label: of the metric.
+        headlines: of one task and metric on `SETS`, of systems that are complete on the first
+            set and at least one other.
+        label: the metric.
     """
     systems: dict[tuple[bool, str, str], dict[str, Headline]] = {}
-    for each in headlines:
-        system = _is_published(each), each.run.model, each.run.strategy
-        systems.setdefault(system, {})[each.run.dataset] = each
+    for headline in headlines:
+        run = headline.run
+        system = _is_published(headline), run.model, run.strategy
+        systems.setdefault(system, {})[run.dataset] = headline
     rows = sorted(systems.values(), key=lambda sets: _order(sets[SETS[0]]))
-    figure = Figure(figsize=(WIDTH, _SYSTEM * len(rows) + 0.85), layout="constrained")
+    figure = Figure(figsize=(WIDTH, _SYSTEM_ROW * len(rows) + 0.85), layout="constrained")
     panel = figure.subplots()
     for place, sets in enumerate(rows):
-        values = [each.value for each in sets.values()]
+        values = [headline.value for headline in sets.values()]
         panel.hlines(place, min(values), max(values), color=GREY, linewidth=0.7, zorder=1)
         for number, name in enumerate(SETS):
-            if name in sets:
-                each, height = sets[name], place + _STEP_OF_SETS * (number - 1)
-                _mark(panel, number, each.value, height, hollow=_is_published(each))
-                _interval(panel, number, height, 2.2, each.interval_low, each.interval_high)
+            if name not in sets:
+                continue
+            headline = sets[name]
+            y = place + _STEP_OF_SETS * (number - 1)
+            _mark(panel, number, headline.value, y, hollow=_is_published(headline))
+            _interval(panel, number, y, 2.2, headline.interval_low, headline.interval_high)
     bases = [sets[SETS[0]] for sets in rows]
-    published = [place for place, each in enumerate(bases) if _is_published(each)]
+    published = [place for place, base in enumerate(bases) if _is_published(base)]
     names = {
-        **names_of([each.run for each in bases if not _is_published(each)]),
-        **names_of([each.run for each in bases if _is_published(each)]),
+        **names_of([base.run for base in bases if not _is_published(base)]),
+        **names_of([base.run for base in bases if _is_published(base)]),
     }
-    _label(panel, [names[each.run] for each in bases])
+    _label(panel, [names[base.run] for base in bases])
     panel.set_xlim(0, 1)
     panel.set_xlabel(label)
     if published:
@@ -97,8 +93,8 @@ def draw_drops(headlines: Sequence[Headline], label: str) -> Figure:
     return figure
 
 
-def _is_published(each: Headline) -> bool:
-    return each.run.source is Source.PUBLISHED
+def _is_published(headline: Headline) -> bool:
+    return headline.run.source is Source.PUBLISHED
 
 
 def _order(base: Headline) -> tuple[bool, bool, float]:
@@ -106,7 +102,7 @@ def _order(base: Headline) -> tuple[bool, bool, float]:
 
 
 def _keys(headlines: Sequence[Headline]) -> list[Line2D]:
-    """One per set, with the samples that ours are means of."""
+    """Return a legend entry per set, with the number of samples of our runs."""
     drawn = {each.run.dataset for each in headlines}
     samples = {each.run.dataset: each.samples for each in headlines if each.samples}
     return [
@@ -123,140 +119,150 @@ def _keys(headlines: Sequence[Headline]) -> list[Line2D]:
     ]
 
 
-def draw_robustness(found: Sequence[Robustness], systems: Shown, label: str) -> Figure:
-    """The drops of systems by kind, with their intervals.
+def draw_robustness(drops: Sequence[Robustness], systems: Shown, label: str) -> Figure:
+    """Draw the drops of systems by perturbation, with their intervals.
 
     Args:
-        found: of one task and metric.
-        systems: what is shown, in their order.
-        label: of the metric.
+        drops: of one task and metric.
+        systems: the systems to draw, in order.
+        label: the metric.
     """
-    kept = [each for each in found if each.run in systems.runs]
-    kinds = list(dict.fromkeys(each.kind for each in kept))
+    kept = [drop for drop in drops if drop.run in systems.runs]
+    kinds = list(dict.fromkeys(drop.kind for drop in kept))
     count = len(systems.runs)
-    height = _MARK * (count + 1) * len(kinds) + 1.1
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    size = WIDTH, _MARK * (count + 1) * len(kinds) + 1.1
+    figure = Figure(figsize=size, layout="constrained")
     panel = figure.subplots()
-    for each in kept:
-        number = systems.runs.index(each.run)
-        height = kinds.index(each.kind) + (number - (count - 1) / 2) / (count + 1)
-        _mark(panel, number, each.drop, height)
-        _interval(panel, number, height, 1.6, each.drop_low, each.drop_high)
+    for drop in kept:
+        number = systems.runs.index(drop.run)
+        y = kinds.index(drop.kind) + (number - (count - 1) / 2) / (count + 1)
+        _mark(panel, number, drop.drop, y)
+        _interval(panel, number, y, 1.6, drop.drop_low, drop.drop_high)
     panel.axvline(0, color=GREY, linewidth=0.7, zorder=1)
     _label(panel, kinds)
     panel.set_xlabel(f"Drop of {label}")
     keys = keys_of(systems.runs, line=False)
-    figure.legend(handles=keys, loc="outside upper center", ncols=_COLUMNS)
+    figure.legend(handles=keys, loc="outside upper center", ncols=_LEGEND_COLUMNS)
     return figure
 
 
 def draw_types(shares: Sequence[Share], systems: Shown) -> Figure:
-    """Recall by type, and with it precision and F1 where the answers name types.
+    """Draw recall by type, and precision and F1 if the predictions name types.
 
     Args:
-        shares: of types, of one task and by one rule.
-        systems: which of them are drawn.
+        shares: of types, for one task and rule.
+        systems: the systems to draw.
     """
     kept = [share for share in shares if share.run in systems.runs]
-    named = any(share.predicted is not None for share in kept)
-    rates = list(_RATES) if named else ["recall"]
-    rows = list(dict.fromkeys(share.name for share in kept))
-    height = max(_TYPE, _DOT_OF_TYPE * len(systems.runs)) * len(rows) + _FRAME
-    figure = Figure(figsize=(WIDTH if named else WIDTH / 2, height), layout="constrained")
-    panels = figure.subplots(1, len(rates), sharey=True, squeeze=False)[0]
-    panels[0].set_ylabel("Type (gold entities)")
-    for rate, panel in zip(rates, panels, strict=True):
-        _draw_shares(panel, rows, kept, rate, systems)
-        panel.set_xlabel(_RATES[rate] + (f", {systems.dataset}" if rate == "recall" else ""))
-    _legend(figure, systems, _COLUMNS if named else 1)
-    return figure
+    names = list(dict.fromkeys(share.name for share in kept))
+    typed = any(share.predicted is not None for share in kept)
+    columns = [(rate, names) for rate in (_RATES if typed else ["recall"])]
+    row_height = max(_TYPE_ROW, _TYPE_DOT * len(systems.runs))
+    return _draw_shares(kept, systems, columns, "Type", row_height)
 
 
 def draw_categories(shares: Sequence[Share], systems: Shown) -> Figure:
-    """Recall by category, grouped by type in two columns.
+    """Draw recall by category, grouped by type in two columns.
 
     Args:
-        shares: of categories, of one task and by one rule.
-        systems: which of them are drawn.
+        shares: of categories, for one task and rule.
+        systems: the systems to draw.
     """
     kept = [share for share in shares if share.run in systems.runs]
-    present = {share.name for share in kept}
-    columns = [
-        [name for kind in types for name in CATEGORIES[kind] if name in present]
-        for types in _in_two(present)
-    ]
-    longest = max(map(len, columns))
-    height = max(_CATEGORY, _DOT_OF_CATEGORY * len(systems.runs)) * longest + _FRAME
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True)
-    for rows, panel in zip(columns, panels, strict=True):
-        if not rows:
-            panel.set_axis_off()
-            continue
-        _draw_shares(panel, rows, kept, "recall", systems)
-        panel.set_ylabel("Category (gold entities)")
-        panel.set_ylim(longest - 0.5, -0.5)
-        panel.set_xlabel(f"Recall, {systems.dataset}")
-    _legend(figure, systems, _COLUMNS)
-    return figure
+    columns = [("recall", names) for names in _in_two({share.name for share in kept})]
+    row_height = max(_CATEGORY_ROW, _CATEGORY_DOT * len(systems.runs))
+    return _draw_shares(kept, systems, columns, "Category", row_height)
 
 
-def _in_two(present: set[str]) -> tuple[list[PiiType], list[PiiType]]:
-    """The types in two parts with as equal numbers of categories as can be."""
-    types = [kind for kind in PiiType if present & set(CATEGORIES[kind])]
-    parts = [set(part) for size in range(1, len(types) + 1) for part in combinations(types, size)]
-
-    def longer(part: set[PiiType]) -> int:
-        first = sum(len(present & set(CATEGORIES[kind])) for kind in part)
-        return max(first, len(present & TYPE_OF_CATEGORY.keys()) - first)
-
-    first = min(parts, key=longer, default=set[PiiType]())
-    return [k for k in types if k in first], [k for k in types if k not in first]
+def _in_two(present: set[str]) -> tuple[list[str], list[str]]:
+    """Split the categories that are present into two columns of similar length, types whole."""
+    names = {
+        kind: [name for name in categories if name in present]
+        for kind, categories in CATEGORIES.items()
+        if present.intersection(categories)
+    }
+    total = sum(map(len, names.values()))
+    splits = [part for size in range(1, len(names) + 1) for part in combinations(names, size)]
+    left = min(
+        splits, key=lambda part: abs(2 * sum(len(names[kind]) for kind in part) - total), default=()
+    )
+    return (
+        [name for kind in names if kind in left for name in names[kind]],
+        [name for kind in names if kind not in left for name in names[kind]],
+    )
 
 
 def _draw_shares(
-    panel: Axes, rows: Sequence[str], shares: Sequence[Share], rate: str, systems: Shown
+    shares: Sequence[Share],
+    systems: Shown,
+    columns: Sequence[tuple[str, Sequence[str]]],
+    kind: Literal["Type", "Category"],
+    row_height: float,
+) -> Figure:
+    """Draw one panel per column, given as its rate and the names of its rows."""
+    longest = max(len(names) for _, names in columns)
+    wide = len(columns) > 1
+    same_rows = kind == "Type"
+    size = WIDTH if wide else WIDTH / 2, row_height * longest + _FRAME
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(1, len(columns), sharey=same_rows, squeeze=False)[0]
+    for panel, (rate, names) in zip(panels, columns, strict=True):
+        if not names:
+            panel.set_axis_off()
+            continue
+        _draw_dots(panel, names, shares, rate, systems)
+        panel.set_ylim(longest - 0.5, -0.5)
+        if panel is panels[0] or not same_rows:
+            panel.set_ylabel(f"{kind} (gold entities)")
+        panel.set_xlabel(_RATES[rate] + (f", {systems.dataset}" if rate == "recall" else ""))
+    figure.legend(
+        handles=keys_of(systems.runs, line=False),
+        loc="outside upper center",
+        ncols=_LEGEND_COLUMNS if wide else 1,
+        handlelength=1.2,
+    )
+    return figure
+
+
+def _draw_dots(
+    panel: Axes, names: Sequence[str], shares: Sequence[Share], rate: str, systems: Shown
 ) -> None:
-    of_row = {(share.run, share.name): share for share in shares}
+    by_run_and_name = {(share.run, share.name): share for share in shares}
     count = len(systems.runs)
     step = min(_STEP, _SPREAD / max(count - 1, 1))
     for number, run in enumerate(systems.runs):
-        shift = step * (number - (count - 1) / 2)
-        dots = [
-            (value, place + shift)
-            for place, name in enumerate(rows)
-            if (share := of_row.get((run, name))) and (value := getattr(share, rate)) is not None
-        ]
+        values, places = [], []
+        for place, name in enumerate(names):
+            share = by_run_and_name.get((run, name))
+            value = None if share is None else getattr(share, rate)
+            if value is not None:
+                values.append(value)
+                places.append(place + step * (number - (count - 1) / 2))
         panel.plot(
-            [value for value, _ in dots],
-            [place for _, place in dots],
+            values,
+            places,
             linestyle="none",
             color=SERIES[number].color,
             marker=SERIES[number].marker,
             markeredgecolor="white",
-            markersize=5.5 if len(rows) <= len(PiiType) else 4.5,
+            markersize=5.5 if len(names) <= len(PiiType) else 4.5,
             clip_on=False,
             zorder=3,
         )
     by_name = {share.name: share for share in shares}
-    _label(panel, [f"{visible(name)} ({by_name[name].gold})" for name in rows])
+    _label(panel, [f"{visible(name)} ({by_name[name].gold})" for name in names])
     panel.set_xlim(0, 1)
-    _band(panel, [by_name[name].type for name in rows])
+    _band(panel, [by_name[name].type for name in names])
 
 
 def _band(panel: Axes, types: Sequence[str]) -> None:
-    """Shade every other type; where a type has several rows, its name is in the first."""
+    """Shade every other type; if types have several rows, name each in its first row."""
     groups = list(dict.fromkeys(types))
     for place, kind in enumerate(types):
         if groups.index(kind) % 2:
             panel.axhspan(place - 0.5, place + 0.5, color=BAND, linewidth=0, zorder=0)
         if len(groups) < len(types) and place == types.index(kind):
             panel.text(0.015, place, kind, va="center", fontsize=6.5, color=GREY)
-
-
-def _legend(figure: Figure, systems: Shown, columns: int) -> None:
-    handles = keys_of(systems.runs, line=False)
-    figure.legend(handles=handles, loc="outside upper center", ncols=columns, handlelength=1.2)
 
 
 def _mark(panel: Axes, number: int, x: float, y: float, *, hollow: bool = False) -> None:
@@ -283,7 +289,7 @@ def _interval(
 
 
 def _label(panel: Axes, names: Sequence[str]) -> None:
-    """Name the rows, from the top down."""
+    """Label the rows from top to bottom."""
     panel.set_yticks(range(len(names)), names)
     panel.tick_params(axis="y", length=0)
     panel.set_ylim(len(names) - 0.5, -0.5)
@@ -292,25 +298,23 @@ def _label(panel: Axes, names: Sequence[str]) -> None:
 
 
 def draw_agreement(agreements: Sequence[Agreement]) -> Figure:
-    """Tables of ours, of the published figures, and of ours against them, where there are any.
+    """Draw a table for our runs, for published figures, and for both, unless it is empty.
 
-    Each cell holds rho, the mean PCS and the number of systems. The darker, the larger rho; a
-    cell without rho is white.
+    Each cell shows rho, the mean PCS and the number of systems. A larger rho is darker; a cell
+    without rho is white.
 
     Args:
         agreements: of one task and metric, between single sets.
     """
-    tables: dict[str, list[Agreement]] = {
-        "Ours": [],
-        "Published": [],
-        "Ours (rows) and published": [],
-    }
-    ours, theirs, both = tables.values()
-    for each in agreements:
-        if each.source_a == Source.PUBLISHED:
-            theirs.append(each)
+    ours, published, both = "Ours", "Published", "Ours (rows) and published"
+    tables: dict[str, list[Agreement]] = {ours: [], published: [], both: []}
+    for agreement in agreements:
+        if agreement.source_a == Source.PUBLISHED:
+            tables[published].append(agreement)
+        elif agreement.source_b == Source.PUBLISHED:
+            tables[both].append(agreement)
         else:
-            (both if each.source_b == Source.PUBLISHED else ours).append(each)
+            tables[ours].append(agreement)
     shown = {title: cells for title, cells in tables.items() if cells}
     widths = [len({cell.dataset_b for cell in cells}) for cells in shown.values()]
     height = max(len({cell.dataset_a for cell in cells}) for cells in shown.values())
@@ -328,13 +332,13 @@ def _draw_cells(panel: Axes, cells: Sequence[Agreement], height: int) -> None:
     columns = list(dict.fromkeys(cell.dataset_b for cell in cells))
     for cell in cells:
         x, y = columns.index(cell.dataset_b), rows.index(cell.dataset_a)
-        # From white to a grey on which black letters can be read.
+        # From white to a grey that leaves black letters readable.
         tint = "white" if cell.rho is None else str(1 - 0.35 * max(cell.rho, 0))
         corner = (x - 0.5, y - 0.5)
         square = Rectangle(corner, 1, 1, facecolor=tint, edgecolor="black", linewidth=0.5)
         square.set_clip_on(False)
         panel.add_patch(square)
-        rho, pcs = ("\N{EN DASH}" if v is None else f"{v:.2f}" for v in (cell.rho, cell.pcs))
+        rho, pcs = _number(cell.rho), _number(cell.pcs)
         text = f"\N{GREEK SMALL LETTER RHO} {rho}\nPCS {pcs}\nn = {cell.systems}"
         panel.text(x, y, text, ha="center", va="center", fontsize=7, linespacing=1.3)
     panel.set_xlim(-0.5, len(columns) - 0.5)
@@ -344,3 +348,7 @@ def _draw_cells(panel: Axes, cells: Sequence[Agreement], height: int) -> None:
     panel.tick_params(length=0, labeltop=True, labelbottom=False)
     panel.grid(visible=False)
     panel.spines[:].set_visible(False)
+
+
+def _number(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else f"{value:.2f}"

@@ -229,7 +229,7 @@ def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
                     continue
                 metric, value = record["metric"], float(record["value"])
                 if metric not in _METRICS or not 0 <= value <= 1:
-                    raise ValueError(f"{metric} = {value} is no figure from 0 to 1")
+                    raise ValueError(f"unexpected figure: {metric} = {value}")
                 key = record["dataset"], record["model"], record["strategy"], record["table"]
                 figures.setdefault(key, {})[metric] = value
     except (OSError, KeyError, ValueError) as error:
