@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import RecordError, get, writing
@@ -84,16 +84,25 @@ def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
         InputFileError: If the file cannot be read or is not a mapping file. The message quotes
             none of its content.
     """
+    # Without `from None`, tracebacks would show the texts.
     try:
-        record = _parse(path)
+        record = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputFileError(path, error.strerror or "cannot be read") from None
+    except (ValueError, RecursionError):
+        raise InputFileError(path, "not a mapping file: not valid JSON") from None
+    if not isinstance(record, dict):
+        raise InputFileError(path, "not a mapping file: must be a JSON object")
+    try:
         tags = get(record, "tags", dict, "mapping")
-        if get(record, "format", str, "mapping") != FORMAT:
-            raise RecordError(f"mapping: 'format' must be {FORMAT!r}")
-        for number, (tag, texts) in enumerate(tags.items(), start=1):
-            if not _is_entry(tag, texts):
-                raise RecordError(f"tag {number} must be <NAME> with a list of texts")
+        version = get(record, "format", str, "mapping")
     except RecordError as error:
         raise InputFileError(path, str(error)) from None
+    if version != FORMAT:
+        raise InputFileError(path, f"mapping: 'format' must be {FORMAT!r}")
+    for number, (tag, texts) in enumerate(tags.items(), start=1):
+        if not _is_entry(tag, texts):
+            raise InputFileError(path, f"tag {number} must be <NAME> with a list of texts")
     return {tag: tuple(texts) for tag, texts in tags.items()}
 
 
@@ -103,21 +112,6 @@ def _is_mapping(path: Path) -> bool:
     except InputFileError:
         return False
     return True
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_bytes())
-    except OSError as error:
-        reason = error.strerror or "cannot be read"
-    except (ValueError, RecursionError):
-        # A chained exception would show the texts.
-        reason = "not a mapping file: not valid JSON"
-    else:
-        if isinstance(record, dict):
-            return record
-        reason = "not a mapping file: must be a JSON object"
-    raise RecordError(reason)
 
 
 def _is_entry(tag: str, texts: object) -> bool:
