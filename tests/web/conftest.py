@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.web.server import Browser
+
 
 @pytest.fixture(autouse=True, scope="session")
 def fast_hashes() -> Iterator[None]:
@@ -58,6 +60,26 @@ def team(people: str, tmp_path: Path) -> Iterator[Server]:
     """A server with an owner `olga`, an adjudicator `adam`, and annotators `ann` and `bob`."""
     with ExitStack() as stack:
         yield Server(Settings(database=new_database(tmp_path, "team", people), workers=0), stack)
+
+
+@pytest.fixture
+def olga(team: Server) -> Browser:
+    return team.browser("olga")
+
+
+@pytest.fixture
+def adam(team: Server) -> Browser:
+    return team.browser("adam")
+
+
+@pytest.fixture
+def ann(team: Server) -> Browser:
+    return team.browser("ann")
+
+
+@pytest.fixture
+def bob(team: Server) -> Browser:
+    return team.browser("bob")
 
 
 @pytest.fixture(scope="module")

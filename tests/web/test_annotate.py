@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def ann(team: Server) -> Browser:
-    return team.browser("ann")
-
-
-@pytest.fixture
 def task(team: Server, ann: Browser) -> int:
     """The first task of ann, who is alone in a project."""
     return open_next(ann, new_project(team, "ann"))
@@ -49,21 +44,24 @@ def test_an_annotator_gets_sample_by_sample(team: Server, ann: Browser) -> None:
     assert open_next(ann, project) != first
 
 
-def test_samples_that_others_have_begun_are_assigned_first(team: Server) -> None:
+def test_samples_that_others_have_begun_are_assigned_first(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
     project = new_project(team, "ann", "bob")
-    ann, bob = team.browser("ann"), team.browser("bob")
     save(ann, open_next(ann, project), {"marks": []}, done=True)
     save(ann, open_next(ann, project), {"marks": []})
 
     assert state_of(bob, open_next(bob, project))["text"] == TEXT
 
 
-def test_a_sample_is_assigned_to_no_more_annotators_than_planned(team: Server) -> None:
+def test_a_sample_is_assigned_to_no_more_annotators_than_planned(
+    team: Server, adam: Browser
+) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
     for name in ("ann", "bob"):
         open_next(team.browser(name), project)
 
-    answer = team.browser("adam").post(f"/projects/{project.id}/next", follow_redirects=False)
+    answer = adam.post(f"/projects/{project.id}/next", follow_redirects=False)
 
     assert answer.headers["location"] == f"/projects/{project.id}/work"
 
@@ -108,9 +106,10 @@ def test_a_mark_without_a_category_keeps_a_sample_open(ann: Browser, task: int) 
     assert not state_of(ann, task)["done"]
 
 
-def test_stage_2_requires_necessary_and_sufficient_to_be_confirmed(team: Server) -> None:
+def test_stage_2_requires_necessary_and_sufficient_to_be_confirmed(
+    team: Server, ann: Browser
+) -> None:
     project = new_project(team, "ann", stages=Stages.CHOOSE)
-    ann = team.browser("ann")
     task = open_next(ann, project)
 
     assert state_of(ann, task)["query"] == "How old is he, and where?"
@@ -155,9 +154,10 @@ def test_a_task_is_hidden_from_all_others(team: Server, task: int, name: str | N
     assert {each.status_code for each in answers} == {404 if name else 401}
 
 
-def test_a_project_is_visible_only_to_members_and_owners(team: Server) -> None:
+def test_a_project_is_visible_only_to_members_and_owners(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann")
-    bob = team.browser("bob")
 
     for path in (
         f"/projects/{project.id}/work",
@@ -167,13 +167,14 @@ def test_a_project_is_visible_only_to_members_and_owners(team: Server) -> None:
         assert bob.get(path).status_code in (404, 422)
     assert bob.post(f"/projects/{project.id}/next").status_code == 404
     assert "Pilot" not in bob.page("/projects")
-    assert "Pilot" in team.browser("ann").page("/projects")
-    assert "Pilot" in team.browser("olga").page("/projects")
+    assert "Pilot" in ann.page("/projects")
+    assert "Pilot" in olga.page("/projects")
 
 
-def test_a_removed_member_loses_open_tasks_and_done_answers_stay(team: Server) -> None:
+def test_a_removed_member_loses_open_tasks_and_done_answers_stay(
+    team: Server, ann: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", "bob")
-    ann, olga = team.browser("ann"), team.browser("olga")
     done = open_next(ann, project)
     save(ann, done, {"marks": [ANN]}, done=True)
     opened = open_next(ann, project)
@@ -188,7 +189,7 @@ def test_a_removed_member_loses_open_tasks_and_done_answers_stay(team: Server) -
 
 
 @pytest.mark.parametrize("name", ["ann", "adam"])
-def test_only_an_owner_manages_a_project(team: Server, name: str) -> None:
+def test_only_an_owner_manages_a_project(team: Server, olga: Browser, name: str) -> None:
     project = new_project(team, "ann", "adam")
     browser = team.browser(name)
     own = f"/projects/{project.id}"
@@ -199,15 +200,16 @@ def test_only_an_owner_manages_a_project(team: Server, name: str) -> None:
         form = {"account": "1", "threshold": "0.1"}
         assert browser.post(f"{own}/{path}", data=form).status_code == 403
     assert browser.get(f"{own}/disputes").status_code == (403 if name == "ann" else 200)
-    assert "Pilot" in team.browser("olga").page("/projects")
+    assert "Pilot" in olga.page("/projects")
 
 
-def test_suggestions_are_shown_only_if_switched_on_and_are_recorded(team: Server) -> None:
+def test_suggestions_are_shown_only_if_switched_on_and_are_recorded(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
     project = new_project(team, "ann", "bob", system="encoder", suggests=True)
     mark = Mark(0, 3, ("A",), "PER", None, "encoder")
     for sample_id in sample_ids(team, project).values():
         keep_suggestion(team.web.database, sample_id, [mark])
-    ann, bob = team.browser("ann"), team.browser("bob")
 
     task = open_next(ann, project)
     assert [m["origin"] for m in state_of(ann, task)["answer"]["marks"]] == ["encoder"]
@@ -223,9 +225,10 @@ def test_suggestions_are_shown_only_if_switched_on_and_are_recorded(team: Server
     assert state_of(bob, other)["answer"]["suggested"] is None
 
 
-def test_an_annotator_below_the_pass_mark_cannot_continue(team: Server) -> None:
+def test_an_annotator_below_the_pass_mark_cannot_continue(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", "bob", qualification=1, stages=Stages.MARK)
-    ann, bob, olga = team.browser("ann"), team.browser("bob"), team.browser("olga")
 
     save(ann, open_next(ann, project), {"marks": list(ALL)}, done=True)
     assert "Passed: you reached 1.000" in ann.page(f"/projects/{project.id}/work")
@@ -248,9 +251,8 @@ def test_an_annotator_below_the_pass_mark_cannot_continue(team: Server) -> None:
     assert state_of(bob, open_next(bob, project))["text"] != TEXT
 
 
-def test_html_in_guidelines_is_escaped(team: Server) -> None:
+def test_html_in_guidelines_is_escaped(team: Server, ann: Browser, olga: Browser) -> None:
     project = new_project(team, "ann", guidelines="<script>alert(2)</script>")
-    olga, ann = team.browser("olga"), team.browser("ann")
     ann.page("/projects")
     page = ann.page(f"/projects/{project.id}/work")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from starlette.websockets import WebSocketDisconnect
 
 import pii_bench
 from pii_bench.masking import unmask
+from pii_bench.web.mask import UploadSlots
+from pii_bench.web.masker import BusyError
 from pii_bench.web.settings import Settings
 from tests.web.letters import LETTER, docx
 from tests.web.server import Server
@@ -225,6 +228,28 @@ def test_an_unknown_or_too_large_file_is_refused(local: Server) -> None:
     assert browser.post("/mask/file", content=large).status_code == 413
 
 
+def test_uploads_beyond_the_limit_of_waiting_files_are_refused() -> None:
+    async def flood() -> list[bool]:
+        slots = UploadSlots(running=1, waiting=1)
+        release = asyncio.Event()
+
+        async def upload() -> bool:
+            try:
+                async with slots.take():
+                    await release.wait()
+            except BusyError:
+                return False
+            return True
+
+        uploads = [asyncio.create_task(upload()) for _ in range(3)]
+        await asyncio.sleep(0)
+        release.set()
+        accepted = await asyncio.gather(*uploads)
+        return [*accepted, await upload()]
+
+    assert asyncio.run(flood()) == [True, True, False, True]
+
+
 def test_masked_texts_are_in_no_file_and_no_log(
     team: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -247,8 +272,8 @@ def test_masked_texts_are_in_no_file_and_no_log(
     assert "hohenlohe" not in caplog.text.lower()
 
 
-def test_no_page_has_inline_scripts_or_styles(team: Server) -> None:
-    pages = [team.browser("olga").page(path) for path in ("/", "/mask", "/none")]
+def test_no_page_has_inline_scripts_or_styles(team: Server, olga: Browser) -> None:
+    pages = [olga.page(path) for path in ("/", "/mask", "/none")]
     pages.append(team.browser().page("/login"))
 
     for page in pages:

@@ -58,9 +58,10 @@ def row_of(browser: Browser, project: Project, folder: Path) -> Row:
     return row
 
 
-def test_stage_2_asks_about_the_marks_of_the_majority(team: Server) -> None:
+def test_stage_2_asks_about_the_marks_of_the_majority(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1], threshold=0.5)
-    ann, bob = team.browser("ann"), team.browser("bob")
     annotate(ann, project, *ALL)
     waiting = ann.post(f"/projects/{project.id}/next", follow_redirects=False)
     assert waiting.headers["location"] == f"/projects/{project.id}/work"
@@ -78,9 +79,10 @@ def test_stage_2_asks_about_the_marks_of_the_majority(team: Server) -> None:
     assert state["items"][1]["spans"] == [[8, 10], [20, 22]]
 
 
-def test_a_sample_with_low_agreement_goes_to_an_adjudicator(team: Server) -> None:
+def test_a_sample_with_low_agreement_goes_to_an_adjudicator(
+    team: Server, ann: Browser, bob: Browser, adam: Browser
+) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    ann, bob, adam = (team.browser(name) for name in ("ann", "bob", "adam"))
     annotate(ann, project, *ALL)
     assert "Nothing to decide" in adam.page(f"/projects/{project.id}/disputes")
     annotate(bob, project, ANN)
@@ -104,27 +106,26 @@ def test_a_sample_with_low_agreement_goes_to_an_adjudicator(team: Server) -> Non
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
 
 
-def test_only_one_adjudicator_opens_a_disputed_sample(team: Server) -> None:
+def test_only_one_adjudicator_opens_a_disputed_sample(
+    team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    ann, bob = team.browser("ann"), team.browser("bob")
     annotate(ann, project, *ALL)
     annotate(bob, project, ANN)
     sample = sample_ids(team, project)["one"]
 
     assert ann.post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
-    adam = team.browser("adam")
     assert adam.post(f"/projects/{project.id}/disputes/{sample}/2").status_code == 404
     assert adam.post(f"/projects/{project.id}/disputes/{sample + 99}/1").status_code == 404
     assert adam.post(f"/projects/{project.id}/disputes/{sample}/1").is_success
     # A second adjudicator is refused.
-    assert (
-        team.browser("olga").post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
-    )
+    assert olga.post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
 
 
-def test_an_answer_is_closed_once_all_annotators_have_finished(team: Server) -> None:
+def test_an_answer_is_closed_once_all_annotators_have_finished(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1])
-    ann, bob = team.browser("ann"), team.browser("bob")
     task = open_next(ann, project)
     save(ann, task, {"marks": list(ALL)}, done=True)
     assert save(ann, task, {"marks": [ANN]}, done=True).is_success
@@ -138,9 +139,10 @@ def test_an_answer_is_closed_once_all_annotators_have_finished(team: Server) -> 
     assert state_of(ann, task)["closed"]
 
 
-def test_the_project_page_shows_the_current_agreement(team: Server) -> None:
+def test_the_project_page_shows_the_current_agreement(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.MARK)
-    ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     annotate(ann, project, *ALL)
     assert "two people must finish the same sample" in olga.page(f"/projects/{project.id}")
     annotate(bob, project, ANN, BO, BO_AGAIN, AGE)
@@ -165,9 +167,10 @@ def test_the_project_page_shows_the_current_agreement(team: Server) -> None:
     assert "0.889" in olga.page(f"/projects/{project.id}")
 
 
-def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
+def test_the_export_is_a_dataset_with_all_votes(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1])
-    ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     for browser in (ann, bob):
         annotate(browser, project, *ALL)
     assert lines(olga.get(f"/projects/{project.id}/export.jsonl").text) == []
@@ -199,12 +202,11 @@ def test_the_export_is_a_dataset_with_all_votes(team: Server) -> None:
 
 
 def test_the_answers_of_people_become_a_row_of_the_leaderboard(
-    team: Server, tmp_path: Path
+    team: Server, ann: Browser, bob: Browser, olga: Browser, tmp_path: Path
 ) -> None:
     project = new_project(
         team, "ann", "bob", records=RECORDS[:1], stages=Stages.CHOOSE, threshold=0
     )
-    ann, bob, olga = (team.browser(name) for name in ("ann", "bob", "olga"))
     # Needed is 32 alone, which is the last of Ann, Bo, Bonn, 32.
     choose(ann, project, 3)
     choose(bob, project, 2, 3)
@@ -216,19 +218,20 @@ def test_the_answers_of_people_become_a_row_of_the_leaderboard(
     assert row.note == "2 people: 2 answers, 1 samples"
 
 
-def test_marks_are_scored_as_detection(team: Server, tmp_path: Path) -> None:
+def test_marks_are_scored_as_detection(
+    team: Server, ann: Browser, olga: Browser, tmp_path: Path
+) -> None:
     project = new_project(team, "ann", records=RECORDS[:1], stages=Stages.MARK, annotators=1)
-    annotate(team.browser("ann"), project, *ALL)
+    annotate(ann, project, *ALL)
 
-    assert row_of(team.browser("olga"), project, tmp_path).metrics["strict_f1"] == 1
+    assert row_of(olga, project, tmp_path).metrics["strict_f1"] == 1
 
 
-def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
+def test_the_readings_of_the_repository_become_a_project(team: Server, olga: Browser) -> None:
     project = import_readings(team.web.database, load_dataset("frontier"))
 
     with team.web.database.reading() as connection:
         (report,) = stage_reports(connection, project)
-    olga = team.browser("olga")
 
     assert sorted(report.by_annotator) == ["reader a", "reader b"]
     assert report.whole.cohen is not None
@@ -243,11 +246,12 @@ def test_the_readings_of_the_repository_become_a_project(team: Server) -> None:
         assert [vote["imported"] for vote in votes] == [True, True]
 
 
-def test_a_new_threshold_does_not_reopen_a_settled_sample(team: Server) -> None:
+def test_a_new_threshold_does_not_reopen_a_settled_sample(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    annotate(team.browser("ann"), project, *ALL)
-    annotate(team.browser("bob"), project, ANN, BO, BO_AGAIN)
-    olga = team.browser("olga")
+    annotate(ann, project, *ALL)
+    annotate(bob, project, ANN, BO, BO_AGAIN)
     assert "Nothing to decide" in olga.page(f"/projects/{project.id}/disputes")
 
     olga.post(f"/projects/{project.id}/settings", data={"threshold": "0.99", "guidelines": ""})
@@ -256,12 +260,14 @@ def test_a_new_threshold_does_not_reopen_a_settled_sample(team: Server) -> None:
     assert "Nothing to decide" in olga.page(f"/projects/{project.id}/disputes")
 
 
-def test_a_deleted_project_is_removed_from_the_database_file(team: Server) -> None:
+def test_a_deleted_project_is_removed_from_the_database_file(
+    team: Server, ann: Browser, olga: Browser
+) -> None:
     project = new_project(team, "ann", records=RECORDS[1:2])
-    annotate(team.browser("ann"), project)
+    annotate(ann, project)
     is_file = team.web.database.file is not None
     assert (b"Leeds Water" in team.on_disk()) == is_file
 
-    assert team.browser("olga").post(f"/projects/{project.id}/delete").is_success
+    assert olga.post(f"/projects/{project.id}/delete").is_success
 
     assert b"Leeds Water" not in team.on_disk()

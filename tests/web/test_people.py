@@ -11,7 +11,7 @@ from pii_bench.web.accounts import add_token, check_password, list_accounts, lis
 from tests.web.server import PASSWORD
 
 if TYPE_CHECKING:
-    from tests.web.server import Server
+    from tests.web.server import Browser, Server
 
 
 def secret_in(page: str) -> str:
@@ -20,8 +20,8 @@ def secret_in(page: str) -> str:
     return match[1]
 
 
-def test_an_owner_adds_an_account_that_can_log_in(team: Server) -> None:
-    page = team.browser("olga").post("/people", data={"name": "eve", "role": "annotator"}).text
+def test_an_owner_adds_an_account_that_can_log_in(team: Server, olga: Browser) -> None:
+    page = olga.post("/people", data={"name": "eve", "role": "annotator"}).text
 
     account = check_password(team.web.database, "eve", secret_in(page))
     assert account is not None
@@ -50,27 +50,27 @@ def test_only_owners_manage_accounts(team: Server, name: str) -> None:
     assert check_password(team.web.database, "bob", PASSWORD) is not None
 
 
-def test_a_new_password_replaces_the_old(team: Server) -> None:
+def test_a_new_password_replaces_the_old(team: Server, olga: Browser) -> None:
     bob = team.account("bob").id
-    page = team.browser("olga").post(f"/people/{bob}/password").text
+    page = olga.post(f"/people/{bob}/password").text
 
     assert check_password(team.web.database, "bob", PASSWORD) is None
     assert check_password(team.web.database, "bob", secret_in(page)) is not None
 
 
-def test_a_closed_account_has_no_session_token_or_password(team: Server) -> None:
+def test_a_closed_account_has_no_session_token_or_password(team: Server, olga: Browser) -> None:
     bob = team.account("bob")
     browser, token = team.browser("bob"), add_token(team.web.database, bob, "x")
 
-    team.browser("olga").post(f"/people/{bob.id}/close")
+    olga.post(f"/people/{bob.id}/close")
 
     assert browser.get("/").status_code == 401
     assert team.program(token).get("/").status_code == 401
     assert check_password(team.web.database, "bob", PASSWORD) is None
 
 
-def test_the_last_owner_cannot_be_closed(team: Server) -> None:
-    answer = team.browser("olga").post(f"/people/{team.account('olga').id}/close")
+def test_the_last_owner_cannot_be_closed(team: Server, olga: Browser) -> None:
+    answer = olga.post(f"/people/{team.account('olga').id}/close")
 
     assert answer.status_code == 400
     assert "last owner" in answer.text
@@ -78,22 +78,23 @@ def test_the_last_owner_cannot_be_closed(team: Server) -> None:
 
 
 @pytest.mark.parametrize("what", ["password", "close"])
-def test_an_unknown_account_is_not_found(team: Server, what: str) -> None:
-    assert team.browser("olga").post(f"/people/999/{what}").status_code == 404
+def test_an_unknown_account_is_not_found(olga: Browser, what: str) -> None:
+    assert olga.post(f"/people/999/{what}").status_code == 404
 
 
-def test_a_name_with_markup_is_refused_and_shown_as_text(team: Server) -> None:
+def test_a_name_with_markup_is_refused_and_shown_as_text(olga: Browser) -> None:
     form = {"name": "<script>alert(1)</script>", "role": "annotator"}
 
-    answer = team.browser("olga").post("/people", data=form)
+    answer = olga.post("/people", data=form)
 
     assert answer.status_code == 400
     assert "&lt;script&gt;" in answer.text
     assert "<script>alert" not in answer.text
 
 
-def test_a_token_is_shown_once_and_deleted_only_by_its_owner(team: Server) -> None:
-    ann, bob = team.browser("ann"), team.browser("bob")
+def test_a_token_is_shown_once_and_deleted_only_by_its_owner(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
     secret = secret_in(ann.post("/account/tokens", data={"name": "<b>nb</b>"}).text)
     (token,) = list_tokens(team.web.database, team.account("ann"))
 

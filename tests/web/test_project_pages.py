@@ -21,11 +21,13 @@ from tests.web.study import RECORDS, new_project, record
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.web.server import Browser
+
 
 RECORDER = "python:tests.web.recorder:build"
 
 
-def test_the_page_shows_why_a_system_cannot_answer(team: Server) -> None:
+def test_the_page_shows_why_a_system_cannot_answer(team: Server, olga: Browser) -> None:
     project = new_project(
         team, records=RECORDS[:1], stages=Stages.MARK, system="openai/x", suggests=True
     )
@@ -34,7 +36,7 @@ def test_the_page_shows_why_a_system_cannot_answer(team: Server) -> None:
 
     with team.web.database.reading() as connection:
         assert "OPENAI_API_KEY" in find_project(connection, project.id).trouble
-    assert "OPENAI_API_KEY" in team.browser("olga").page(f"/projects/{project.id}")
+    assert "OPENAI_API_KEY" in olga.page(f"/projects/{project.id}")
 
 
 def test_failed_suggestions_are_counted_and_the_others_are_stored(team: Server) -> None:
@@ -94,15 +96,14 @@ def test_a_system_may_not_name_a_file_or_module(name: str) -> None:
         ({"name": "x", "qualification": "50"}, "too few"),
     ],
 )
-def test_an_invalid_project_is_refused(team: Server, form: Any, reason: str) -> None:
-    answer = team.browser("olga").post("/projects/new", data={"source": "demo", **form})
+def test_an_invalid_project_is_refused(olga: Browser, form: Any, reason: str) -> None:
+    answer = olga.post("/projects/new", data={"source": "demo", **form})
 
     assert answer.status_code == 400
     assert reason in answer.json()["error"]["message"]
 
 
-def test_a_project_is_created_from_a_file(team: Server) -> None:
-    olga = team.browser("olga")
+def test_a_project_is_created_from_a_file(olga: Browser) -> None:
     body = "".join(json.dumps(each) + "\n" for each in RECORDS).encode()
     file = {"file": ("<b>my texts.jsonl", body)}
 

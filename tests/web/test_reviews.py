@@ -35,7 +35,7 @@ from tests.web.study import RECORDS, SCRIPT, lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.web.server import Server
+    from tests.web.server import Browser, Server
 
 SUBJECTS = ((("Ann", "PER"), ("Bonn", "LOC"), ("32", "DEM"), ("met", "DEM")),)
 
@@ -89,11 +89,13 @@ def items(server: Server, review: Review, name: str) -> list[int]:
         return order_of(connection, review, server.account(name).id)
 
 
-def test_a_blind_review_names_no_system_and_has_an_order_per_person(team: Server) -> None:
+def test_a_blind_review_names_no_system_and_has_an_order_per_person(
+    team: Server, ann: Browser
+) -> None:
     review = new_review(team, Kind.BLIND, "ann", "bob", count=6)
     anns, bobs = items(team, review, "ann"), items(team, review, "bob")
 
-    page = team.browser("ann").page(f"/reviews/items/{anns[0]}")
+    page = ann.page(f"/reviews/items/{anns[0]}")
 
     assert sorted(anns) == sorted(bobs)
     assert anns != bobs
@@ -103,9 +105,10 @@ def test_a_blind_review_names_no_system_and_has_an_order_per_person(team: Server
     assert "<script>alert" not in page
 
 
-def test_each_change_of_a_judgement_is_saved_and_done_leads_to_the_next(team: Server) -> None:
+def test_each_change_of_a_judgement_is_saved_and_done_leads_to_the_next(
+    team: Server, ann: Browser
+) -> None:
     review = new_review(team, Kind.BLIND, "ann")
-    ann = team.browser("ann")
     order = items(team, review, "ann")
     path = f"/reviews/items/{order[0]}"
 
@@ -124,13 +127,12 @@ def test_each_change_of_a_judgement_is_saved_and_done_leads_to_the_next(team: Se
     assert "All done" in ann.page(f"/reviews/{review.id}")
 
 
-def test_the_owner_sees_means_by_system(team: Server) -> None:
+def test_the_owner_sees_means_by_system(team: Server, ann: Browser, olga: Browser) -> None:
     review = new_review(team, Kind.BLIND, "ann", "bob", count=1)
     first = min(items(team, review, "ann"))
     for name, privacy in (("ann", 4), ("bob", 1)):
         body = {"privacy": privacy, "meaning": 5, "comment": "<script>x", "done": True}
         assert team.browser(name).post(f"/reviews/items/{first}", json=body).is_success
-    olga = team.browser("olga")
 
     page = olga.page(f"/reviews/{review.id}")
 
@@ -144,8 +146,8 @@ def test_the_owner_sees_means_by_system(team: Server) -> None:
         ("one", 1, 4),
         ("one", 2, 1),
     ]
-    assert "Results" not in team.browser("ann").page(f"/reviews/{review.id}")
-    assert team.browser("ann").get(f"/reviews/{review.id}/verdicts.jsonl").status_code == 403
+    assert "Results" not in ann.page(f"/reviews/{review.id}")
+    assert ann.get(f"/reviews/{review.id}/verdicts.jsonl").status_code == 403
 
 
 def test_a_mean_has_an_interval_over_texts() -> None:
@@ -184,7 +186,7 @@ def test_the_original_of_a_rewritten_text_shows_what_leaked() -> None:
 
 @pytest.mark.parametrize(("kind", "colours"), [("blind", False), ("masked", True)])
 def test_a_stored_rewrite_run_can_be_reviewed(
-    team: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, colours: bool
+    olga: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, colours: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answers = [
@@ -194,7 +196,6 @@ def test_a_stored_rewrite_run_can_be_reviewed(
     model = f"replay:{write_lines(tmp_path / 'answers.jsonl', answers)}"
     dataset = str(write_lines(tmp_path / "study.jsonl", RECORDS))
     main(["run", "--task", "rewrite", "--model", model, "--dataset", dataset])
-    olga = team.browser("olga")
     (name,) = re.findall(r"<option>(.*?)</option>", olga.page("/reviews/new"))
 
     form = {"name": "Rewritten", "kind": kind, "run": unescape(name)}
@@ -221,17 +222,18 @@ def test_a_stored_rewrite_run_can_be_reviewed(
         {"other": 1},
     ],
 )
-def test_an_invalid_judgement_is_refused(team: Server, body: Any) -> None:
+def test_an_invalid_judgement_is_refused(team: Server, ann: Browser, body: Any) -> None:
     review = new_review(team, Kind.MASKED, "ann")
     path = f"/reviews/items/{items(team, review, 'ann')[0]}"
 
-    assert team.browser("ann").post(path, json=body).status_code in (400, 422)
+    assert ann.post(path, json=body).status_code in (400, 422)
 
 
-def test_a_review_is_visible_only_to_its_members_and_owners(team: Server) -> None:
+def test_a_review_is_visible_only_to_its_members_and_owners(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
     review = new_review(team, Kind.MASKED, "ann")
     item = items(team, review, "ann")[0]
-    bob = team.browser("bob")
 
     for path in (
         f"/reviews/{review.id}",
@@ -243,13 +245,12 @@ def test_a_review_is_visible_only_to_its_members_and_owners(team: Server) -> Non
     assert bob.post(f"/reviews/items/{item}", json={"verdict": "good"}).status_code == 404
     assert "Second look" not in bob.page("/reviews")
     for path in ("/reviews/new", f"/reviews/{review.id}/verdicts.jsonl"):
-        assert team.browser("ann").get(path).status_code == 403
-    assert team.browser("ann").post(f"/reviews/{review.id}/delete").status_code == 403
+        assert ann.get(path).status_code == 403
+    assert ann.post(f"/reviews/{review.id}/delete").status_code == 403
     assert team.browser().get(f"/reviews/items/{item}").status_code == 401
 
 
-def test_a_review_is_created_from_a_file(team: Server) -> None:
-    olga = team.browser("olga")
+def test_a_review_is_created_from_a_file(olga: Browser) -> None:
     records = [
         {"id": "s1", "system": "rewriter", "query": "Why?", "before": "Ann, 32", "after": "She"},
         {"id": "s2", "system": "rewriter", "before": "Bo", "after": "He"},
@@ -267,9 +268,9 @@ def test_a_review_is_created_from_a_file(team: Server) -> None:
     assert "nothing to review" in empty.json()["error"]["message"]
 
 
-def test_a_deleted_review_is_removed_from_the_database_file(team: Server) -> None:
+def test_a_deleted_review_is_removed_from_the_database_file(team: Server, olga: Browser) -> None:
     review = new_review(team, Kind.BLIND, "ann")
 
-    assert team.browser("olga").post(f"/reviews/{review.id}/delete").is_success
+    assert olga.post(f"/reviews/{review.id}/delete").is_success
 
     assert b"before s1" not in team.on_disk()

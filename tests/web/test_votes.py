@@ -22,6 +22,8 @@ from pii_bench.web.votes import (
 
 TEXT = "Ann met Bo in Bonn."
 ANN = Mark(0, 3, ("A",), "PER", "Full Name")
+NICKNAME = Mark(0, 3, ("A",), "PER", "Nickname")
+OPEN = Mark(0, 3, ("A",), "PER")
 BO = Mark(8, 10, ("B",), "PER", "Full Name")
 BONN = Mark(14, 18, ("B",), "LOC", "City/Region")
 ITEMS = (
@@ -131,30 +133,25 @@ def test_an_annotator_is_compared_with_each_other() -> None:
     assert agreement_with_others(ballots, "kim").f1 == 0
 
 
-def test_f1_is_undefined_where_nobody_chose_anything() -> None:
+def test_agreement_is_undefined_without_choices_or_common_samples() -> None:
     assert agreement([ballot("s", "eva"), ballot("s", "tom")]).f1 is None
-
-
-def test_agreement_is_undefined_where_nobody_annotated_the_same() -> None:
     assert agreement([ballot("s", "eva", 0)]) == Agreement(0, None, None, None, None)
 
 
-def test_what_more_than_half_marked_is_merged() -> None:
-    other = Mark(0, 3, ("A",), "PER", "Nickname")
-
-    merged = merge_marks(TEXT, [[ANN, BO, BONN], [ANN, BO], [other, BO]])
-
-    assert merged == (ANN, BO)
-
-
-def test_half_is_not_enough() -> None:
-    assert merge_marks(TEXT, [[ANN], []]) == ()
-
-
-def test_an_open_category_does_not_vote() -> None:
-    bare = Mark(0, 3, ("A",), "PER")
-
-    assert merge_marks(TEXT, [[bare], [bare], [ANN]]) == (ANN,)
+@pytest.mark.parametrize(
+    ("versions", "merged"),
+    [
+        ([[ANN, BO, BONN], [ANN, BO], [NICKNAME, BO]], (ANN, BO)),
+        # Half is not a majority.
+        ([[ANN], []], ()),
+        # An open category does not vote.
+        ([[OPEN], [OPEN], [ANN]], (ANN,)),
+    ],
+)
+def test_marks_and_categories_are_merged_by_majority(
+    versions: list[list[Mark]], merged: tuple[Mark, ...]
+) -> None:
+    assert merge_marks(TEXT, versions) == merged
 
 
 def test_letters_of_persons_are_aligned() -> None:
