@@ -56,10 +56,10 @@ def test_two_hundred_texts_of_each_set_get_twins() -> None:
 
 
 def test_the_list_of_texts_with_twins_is_followed(tmp_path: Path) -> None:
-    found = replace(recorded(), folder=tmp_path)
+    texts = replace(recorded(), folder=tmp_path)
     (tmp_path / "twinned.txt").write_text("single-0002\nmulti-0007\n", encoding="utf-8")
 
-    assert [source.id for source in twin_sources(found)] == ["single-0002", "multi-0007"]
+    assert [source.id for source in twin_sources(texts)] == ["single-0002", "multi-0007"]
 
 
 def test_twins_need_complete_sets() -> None:
@@ -68,14 +68,14 @@ def test_twins_need_complete_sets() -> None:
 
 
 def test_texts_whose_query_can_be_turned_are_preferred() -> None:
-    found = recorded()
-    own = found.sets["multi"]
+    texts = recorded()
+    own = texts.sets["multi"]
     for key, marked in own.items():
         own[key] = replace(marked, queries=(replace(marked.queries[0], needs=("B3",)),))
     for number in (1, 1000):
         own[f"multi-{number:04d}"] = multi(number)
 
-    sources = twin_sources(found)[200:]
+    sources = twin_sources(texts)[200:]
 
     turned = [source.id for source in sources if "turned" in twin_kinds(source)]
     assert turned == ["multi-0001", "multi-1000"]
@@ -83,13 +83,13 @@ def test_texts_whose_query_can_be_turned_are_preferred() -> None:
 
 
 def test_a_text_qualifies_with_two_facts_for_a_second_query() -> None:
-    found = recorded()
-    for key, marked in found.sets["single"].items():
+    texts = recorded()
+    for key, marked in texts.sets["single"].items():
         asked = replace(marked.queries[0], needs=("A2", "A3"))
-        found.sets["single"][key] = replace(marked, queries=(asked,))
+        texts.sets["single"][key] = replace(marked, queries=(asked,))
 
     with pytest.raises(PiiBenchError, match="single: only 0 texts can have twins"):
-        twin_sources(found)
+        twin_sources(texts)
 
 
 def test_kinds_of_twins() -> None:
@@ -98,11 +98,11 @@ def test_kinds_of_twins() -> None:
 
 
 def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
-    found = recorded()
-    found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
-    found.sets["train-single"] = {"train-single-0001": replace(single(1), id="train-single-0001")}
+    texts = recorded()
+    texts.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
+    texts.sets["train-single"] = {"train-single-0001": replace(single(1), id="train-single-0001")}
 
-    two, one, again = twin_sources(found, TRAIN_TWINS)
+    two, one, again = twin_sources(texts, TRAIN_TWINS)
 
     assert (two.id, one.id) == ("train-multi-0001", "train-single-0001")
     assert again == two
@@ -111,14 +111,14 @@ def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
 
 
 def test_the_second_round_shows_the_queries_of_the_first() -> None:
-    found = recorded()
-    found.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
+    texts = recorded()
+    texts.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
     pair = (MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one"),)
-    found.sets[TRAIN_TWINS] = {
+    texts.sets[TRAIN_TWINS] = {
         "train-twins-0001": Marked("train-twins-0001", {"of": "train-multi-0001"}, "", pair)
     }
 
-    text = twin_sheet(found, 1, TRAIN_TWINS)
+    text = twin_sheet(texts, 1, TRAIN_TWINS)
 
     first, second = text.split("=== train-twins-")[1:]
     assert "wanted: one, other, paraphrase, turned\n" in first

@@ -75,20 +75,20 @@ def test_a_broken_file_is_refused_with_its_line(tmp_path: Path, text: str, messa
 
 
 def test_marks_become_spans() -> None:
-    found = resolve("Hi {A2|79}, {A1+B3|Ann}! {-|£2} for {A1|Ann}.")
+    resolved = resolve("Hi {A2|79}, {A1+B3|Ann}! {-|£2} for {A1|Ann}.")
 
-    assert found.text == "Hi 79, Ann! £2 for Ann."
-    assert found.spans == {"A2": ((3, 5),), "A1": ((7, 10), (19, 22)), "B3": ((7, 10),)}
-    assert found.values == {"A2": ("79",), "A1": ("Ann",), "B3": ("Ann",)}
-    assert found.public == ("£2",)
-    assert found.stray == ()
+    assert resolved.text == "Hi 79, Ann! £2 for Ann."
+    assert resolved.spans == {"A2": ((3, 5),), "A1": ((7, 10), (19, 22)), "B3": ((7, 10),)}
+    assert resolved.values == {"A2": ("79",), "A1": ("Ann",), "B3": ("Ann",)}
+    assert resolved.public == ("£2",)
+    assert resolved.stray == ()
 
 
 def test_spans_of_names_include_unmarked_occurrences() -> None:
-    found = resolve("Ann Lee: hi. {A1|Ann Lee} waved. 79 or {A2|79}", frozenset({"A1"}))
+    resolved = resolve("Ann Lee: hi. {A1|Ann Lee} waved. 79 or {A2|79}", frozenset({"A1"}))
 
-    assert found.spans["A1"] == ((0, 7), (13, 20))
-    assert found.spans["A2"] == ((34, 36),)
+    assert resolved.spans["A1"] == ((0, 7), (13, 20))
+    assert resolved.spans["A2"] == ((34, 36),)
 
 
 @pytest.mark.parametrize("text", ["{A1|Ann", "{A1 Ann}", "|Ann}", "{-Ann}"])
@@ -97,9 +97,9 @@ def test_broken_marks_are_reported(text: str) -> None:
 
 
 def test_other_braces_are_text() -> None:
-    found = resolve('the log said {"ok": false} and {}')
+    resolved = resolve('the log said {"ok": false} and {}')
 
-    assert (found.text, found.stray) == ('the log said {"ok": false} and {}', ())
+    assert (resolved.text, resolved.stray) == ('the log said {"ok": false} and {}', ())
 
 
 def test_each_query_gives_a_sample(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_facts_are_parsed_from_the_header() -> None:
 @given(st.lists(st.tuples(st.text("ab {", max_size=4), st.text("xyz", min_size=1)), max_size=5))
 def test_every_span_covers_its_value(pieces: list[tuple[str, str]]) -> None:
     marked = "".join(f"{before}{{A{n}|{value}}}" for n, (before, value) in enumerate(pieces))
-    found = resolve(marked)
+    resolved = resolve(marked)
 
-    assert found.text == "".join(before + value for before, value in pieces)
-    for tag, spans in found.spans.items():
-        assert {found.text[start:end] for start, end in spans} == set(found.values[tag])
+    assert resolved.text == "".join(before + value for before, value in pieces)
+    for tag, spans in resolved.spans.items():
+        assert {resolved.text[start:end] for start, end in spans} == set(resolved.values[tag])

@@ -88,7 +88,7 @@ SOURCE = [LONG, LONGER, DENSE, NEEDY, NEEDIER, PLAIN]
 
 def test_each_criterion_chooses_in_turn() -> None:
     chosen = hard_set([SOURCE], 4)
-    assert [(each.meta["hard_of"], each.meta["criterion"]) for each in chosen] == [
+    assert [(hard.meta["hard_of"], hard.meta["criterion"]) for hard in chosen] == [
         ("longer", "longest description"),
         ("dense", "highest density"),
         ("needier", "most query-related"),
@@ -105,13 +105,13 @@ def test_a_sample_is_chosen_only_once() -> None:
     # First by every criterion, chosen by one.
     best = sample("best", chars=2000, entities=2000, related=3)
     chosen = hard_set([[best, *SOURCE]], 7)
-    assert len(chosen) == len({each.meta["hard_of"] for each in chosen}) == 7
+    assert len(chosen) == len({hard.meta["hard_of"] for hard in chosen}) == 7
 
 
 def test_every_source_gives_equally_many_samples() -> None:
     chosen = hard_set([SOURCE, SOURCE[:3]], 3)
-    assert [each.id for each in chosen] == [f"hard-{n:04d}" for n in range(1, 7)]
-    assert {each.meta["hard_of"] for each in chosen[3:]} == {"long", "longer", "dense"}
+    assert [hard.id for hard in chosen] == [f"hard-{n:04d}" for n in range(1, 7)]
+    assert {hard.meta["hard_of"] for hard in chosen[3:]} == {"long", "longer", "dense"}
 
 
 def test_only_id_and_meta_differ_from_the_source() -> None:
