@@ -1,4 +1,4 @@
-"""Figures for print. matplotlib is an extra: nothing here is imported before it is asked for."""
+"""Figures for print. matplotlib is an optional extra, so it is imported only when drawing."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _KINDS: Final = {
     "tradeoff": "Protection against retention",
     "curves": "Score by size of the sample",
     "drops": "Drop on the harder sets",
-    "robustness": "Drop on versions of the samples",
+    "robustness": "Drop on perturbed samples",
     "agreement": "Agreement between datasets",
-    "types": "What is found of each type",
-    "categories": "What is found of each category",
+    "types": "Scores by type",
+    "categories": "Recall by category",
 }
-"""First word of a figure's name to what it shows."""
+"""Captions by the first word of a figure's name."""
 
 _METRICS: Final = {"-strict-f1": "Strict-F1", "-ent-f1": "Ent-F1", "-f1": "F1", "-h": "H"}
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: what it shows in words, and its SVG."""
+    """The caption and the SVG of a figure."""
 
     caption: str
     svg: str
@@ -50,14 +50,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All figures, or the reason why there are none."""
+    """All figures, or in `missing` the reason why there are none."""
 
     drawn: tuple[Figure, ...]
     missing: str = ""
 
 
 def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
-    """Draw every figure that there is something of ours for, as SVG and PNG.
+    """Draw every figure that shows a run of ours, and save it as SVG and PNG.
 
     Returns:
         The files.
@@ -74,11 +74,11 @@ def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
 
 
 def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures:
-    """Draw what `draw_figures` does of some runs, as texts with captions.
+    """Draw the figures of runs and return them as SVG with captions.
 
     Args:
-        runs: of single sets.
-        published: rows of published figures.
+        runs: runs on single sets.
+        published: the published scores.
 
     Raises:
         InputFileError: a published table is broken.

@@ -1,4 +1,4 @@
-"""All figures of an analysis, among them F1 against each size and protection against retention."""
+"""All figures of an analysis; those of curves and of the tradeoff are drawn here."""
 
 from __future__ import annotations
 
@@ -62,21 +62,22 @@ _METRICS: Final = (
     (Task.MASKING, "f1", "F1"),
     (Task.REWRITE, "h", "H"),
 )
-# By these every system can be compared, also those that name no subjects.
+# Metrics that every system has, also those that name no subjects.
 _RULES: Final = ((Task.DETECTION, "ent_f1", Rule.TYPED), (Task.QUERY_RELATED, "f1", Rule.TEXT))
 
 _DODGE: Final = 0.07
-"""Between the points of two systems in one bin, of the width of a bin."""
+"""Distance between the points of two systems in one bin, as a fraction of its width."""
 
-_KEYS: Final = 3
-"""Of the legend, in one line."""
-
-_MOST: Final = 20
-_LEVELS: Final = (0.2, 0.4, 0.6, 0.8)
+_LEGEND_COLUMNS: Final = 3
+_MAX_TRADEOFFS: Final = 20
+_H_LEVELS: Final = (0.2, 0.4, 0.6, 0.8)
 
 
 def draw_all(analysis: Analysis, folder: Path) -> list[Path]:
-    """Draw and write every figure that there is something of ours for.
+    """Draw and save every figure that shows a run of ours.
+
+    Returns:
+        The files.
 
     Raises:
         ResultsError: a file cannot be written.
@@ -98,32 +99,19 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
             yield f"curves-{suffix}", draw_curves(points, systems, label)
         if headlines := _dropped(analysis, task, metric):
             yield f"drops-{suffix}", draw_drops(headlines, label)
-        versions = [
-            each for each in analysis.robustness if (each.run.task, each.metric) == (task, metric)
-        ]
-        if systems := best((each.run, each.samples, each.original) for each in versions):
-            yield f"robustness-{suffix}", draw_robustness(versions, systems, label)
-        agreements = _agreeing(analysis, task, metric)
-        if any(each.source_a != Source.PUBLISHED for each in agreements):
+        drops = [d for d in analysis.robustness if d.run.task is task and d.metric == metric]
+        if systems := best((drop.run, drop.samples, drop.original) for drop in drops):
+            yield f"robustness-{suffix}", draw_robustness(drops, systems, label)
+        agreements = _agreements(analysis, task, metric)
+        if any(agreement.source_a != Source.PUBLISHED for agreement in agreements):
             yield f"agreement-{suffix}", draw_agreement(agreements)
-    yield from _shares(analysis)
+    yield from _share_figures(analysis)
 
 
-def _agreeing(analysis: Analysis, task: Task, metric: str) -> list[Agreement]:
-    return [
-        each
-        for each in analysis.agreement
-        # Of sets taken as one, the parts are there.
-        if (each.task, each.metric) == (task, metric)
-        and "+" not in each.dataset_a + each.dataset_b
-        # One system agrees with itself.
-        and each.systems > 1
-    ]
-
-
-def _shares(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+def _share_figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
     for task, metric, rule in _RULES:
-        if not (systems := shown(analysis.curves, task, metric)):
+        systems = shown(analysis.curves, task, metric)
+        if systems is None:
             continue
         shares = [s for s in analysis.recall if s.run in systems.runs and s.rule is rule]
         if types := [share for share in shares if share.level == "type"]:
@@ -132,31 +120,41 @@ def _shares(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
             yield f"categories-{task}", draw_categories(categories, systems)
 
 
+def _agreements(analysis: Analysis, task: Task, metric: str) -> list[Agreement]:
+    """Return the agreements between single sets, over at least two systems."""
+    return [
+        agreement
+        for agreement in analysis.agreement
+        if (agreement.task, agreement.metric) == (task, metric)
+        and "+" not in agreement.dataset_a + agreement.dataset_b
+        and agreement.systems > 1
+    ]
+
+
 def _dropped(analysis: Analysis, task: Task, metric: str) -> list[Headline]:
-    """The headlines behind the drops of the published systems and ours, if any are ours."""
-    found = [drop.run for drop in analysis.drops if (drop.run.task, drop.metric) == (task, metric)]
-    kept = preferred(found)
+    """Return the headlines of all systems that have drops; none if all of them are published."""
+    kept = preferred(d.run for d in analysis.drops if d.run.task is task and d.metric == metric)
     if all(run.source is Source.PUBLISHED for run in kept):
         return []
     systems = {(run.source, run.model, run.strategy) for run in kept}
     return [
-        each
-        for each in analysis.headlines
-        if (each.run.task, each.metric) == (task, metric)
-        and each.run.dataset in SETS
-        and (each.run.source, each.run.model, each.run.strategy) in systems
+        headline
+        for headline in analysis.headlines
+        if (headline.run.task, headline.metric) == (task, metric)
+        and headline.run.dataset in SETS
+        and (headline.run.source, headline.run.model, headline.run.strategy) in systems
     ]
 
 
 def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Figure:
-    """The curves of some systems, with their intervals and the samples in each bin.
+    """Draw the curves of systems, with their intervals and the number of samples in each bin.
 
-    A line stops at a bin without samples.
+    Lines are interrupted at bins without samples.
 
     Args:
         points: of one task and metric.
-        systems: which of them are drawn.
-        label: of the metric.
+        systems: the systems to draw.
+        label: the metric.
     """
     kept = [point for point in points if point.run in systems.runs]
     factors = [f for f in FACTORS.values() if any(p.factor == f.name for p in kept)]
@@ -174,19 +172,19 @@ def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Fig
         panels[-1].set_axis_off()
         panels[-1].legend(handles=handles, loc="center")
     else:
-        figure.set_figheight(figure.get_figheight() + 0.2 * ceil(len(handles) / _KEYS))
-        figure.legend(handles=handles, loc="outside upper center", ncols=_KEYS)
+        figure.set_figheight(figure.get_figheight() + 0.2 * ceil(len(handles) / _LEGEND_COLUMNS))
+        figure.legend(handles=handles, loc="outside upper center", ncols=_LEGEND_COLUMNS)
     return figure
 
 
 def _shade(panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Shown) -> None:
-    """Mark the bins whose samples are mostly of the last of several sets taken as one."""
+    """For sets taken as one, mark the bins whose samples are mostly from the last set."""
     run = systems.runs[0]
     last = run.dataset.rpartition("+")[2]
-    whole, part = (
-        {p.low: p.samples for p in points if p.factor == factor.name and p.run == each}
-        for each in (run, replace(run, dataset=last))
-    )
+    part_run = replace(run, dataset=last)
+    own = [point for point in points if point.factor == factor.name]
+    whole = {point.low: point.samples for point in own if point.run == run}
+    part = {point.low: point.samples for point in own if point.run == part_run}
     bins = [low for low, count in whole.items() if 2 * part.get(low, 0) > count]
     if last == run.dataset or not bins:
         return
@@ -240,7 +238,7 @@ def _label_bins(panel: Axes, factor: Factor, points: Sequence[CurvePoint]) -> No
         places = range(first, last + 1)
         panel.set_xticks(places, [f"{p}+" if p == open_bin else f"{p}" for p in places])
     else:
-        # A number between two bins is the last of the one on its left.
+        # A tick between two bins shows the end of the left one.
         ends = range(max(first - 1, 0), min(last + 1, open_bin))
         panel.set_xticks([p + 0.5 for p in ends], [f"{factor.ends[p]}" for p in ends])
     panel.set_xlim(first - 0.6, last + 0.6)
@@ -256,48 +254,49 @@ def _limits(points: Sequence[CurvePoint]) -> tuple[float, float]:
     return max(floor(10 * min(lows) - 0.2) / 10, 0), min(ceil(10 * max(highs) + 0.2) / 10, 1.02)
 
 
-def chosen(found: Sequence[Tradeoff]) -> list[Tradeoff]:
-    """The complete runs on the set that most systems are complete on, the highest H first.
+def chosen(tradeoffs: Sequence[Tradeoff]) -> list[Tradeoff]:
+    """Choose the complete runs on the set with most of them, sorted by H, oracles last.
 
-    At most 20; none where there are fewer than two, which make no comparison.
+    Returns:
+        At most 20; none if there are fewer than two, since nothing can be compared.
     """
-    kept = preferred(each.run for each in found)
+    kept = preferred(tradeoff.run for tradeoff in tradeoffs)
     systems = Counter(run.dataset for run in kept)
     if not systems:
         return []
     dataset = min(systems, key=lambda name: (-systems[name], name))
-    own = [each for each in found if each.run in kept and each.run.dataset == dataset]
+    own = [each for each in tradeoffs if each.run in kept and each.run.dataset == dataset]
     own.sort(key=lambda each: (each.run.oracle, -_h(each), each.run.model, each.run.strategy))
-    return own[:_MOST] if len(own) > 1 else []
+    return own[:_MAX_TRADEOFFS] if len(own) > 1 else []
 
 
-def draw_tradeoff(shown: Sequence[Tradeoff]) -> Figure:
-    """One panel with lines of equal H; systems that are told gold are hollow."""
+def draw_tradeoff(tradeoffs: Sequence[Tradeoff]) -> Figure:
+    """Draw protection against retention, with lines of equal H; oracles are hollow."""
     figure = Figure(figsize=(WIDTH, 4.2), layout="constrained")
     panel = figure.subplots()
-    for level in _LEVELS:
+    for level in _H_LEVELS:
         retention = np.linspace(level / (2 - level), 1, 100)
         panel.plot(retention, level * retention / (2 * retention - level), color=LIGHT, lw=0.7)
         panel.annotate(f"H {level}", (1, level / (2 - level)), fontsize=6.5, color=GREY)
-    names = names_of([each.run for each in shown])
+    names = names_of([tradeoff.run for tradeoff in tradeoffs])
     handles = []
-    for number, each in enumerate(shown, start=1):
-        color = GREY if each.run.oracle else SERIES[0].color
-        face = "white" if each.run.oracle else color
-        point = Line2D([each.retention], [each.protection], color=color, linestyle="none")
-        point.set(marker="o", markerfacecolor=face, label=f"{number}  {names[each.run]}")
+    for number, tradeoff in enumerate(tradeoffs, start=1):
+        color = GREY if tradeoff.run.oracle else SERIES[0].color
+        face = "white" if tradeoff.run.oracle else color
+        point = Line2D([tradeoff.retention], [tradeoff.protection], color=color, linestyle="none")
+        point.set(marker="o", markerfacecolor=face, label=f"{number}  {names[tradeoff.run]}")
         handles.append(panel.add_line(point))
-        # Every third label goes to another side, for neighbours are often alike.
+        # Labels of neighbours go to different sides: their points are often close.
         shift = ((5, 3), (-11, 3), (5, -8))[number % 3]
-        at = each.retention, each.protection
+        at = tradeoff.retention, tradeoff.protection
         panel.annotate(str(number), at, shift, textcoords="offset points", fontsize=7)
     panel.set_xlim(-0.03, 1.06)
     panel.set_ylim(-0.03, 1.06)
-    panel.set_xlabel(f"Retention: what is needed and can be read ({shown[0].run.dataset})")
-    panel.set_ylabel("Protection: what is not needed and cannot be read")
+    panel.set_xlabel(f"Retention: related PII that can be read ({tradeoffs[0].run.dataset})")
+    panel.set_ylabel("Protection: unrelated PII that cannot be read")
     figure.legend(handles=handles, loc="outside right upper", handlelength=1)
     return figure
 
 
-def _h(each: Tradeoff) -> float:
-    return harmonic_mean(each.protection, each.retention) or 0.0
+def _h(tradeoff: Tradeoff) -> float:
+    return harmonic_mean(tradeoff.protection, tradeoff.retention) or 0.0

@@ -1,4 +1,4 @@
-"""How figures look and become files, and which systems they show."""
+"""The style of figures, saving them, and the choice and names of the systems they show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 WIDTH: Final = 7.0
-"""Inches: the text of a page in two columns."""
+"""Width of a two-column page's text in inches."""
 
 GREY: Final = "#595959"
 LIGHT: Final = "#D9D9D9"
@@ -38,9 +38,9 @@ BAND: Final = "#F0F0F0"
 
 STYLE: Final[Mapping[Any, Any]] = MappingProxyType(
     {
-        "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+        "font.family": "DejaVu Sans",  # part of matplotlib, so the same everywhere
         "font.size": 8,
-        "text.parse_math": False,  # a name with two $ is no formula
+        "text.parse_math": False,  # a name may contain two $
         "axes.labelsize": 8,
         "axes.titlesize": 8,
         "axes.linewidth": 0.6,
@@ -75,14 +75,14 @@ _LONGEST_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How one system is drawn: told apart by colour, in grey by marker and dashes."""
+    """The look of one system; markers and dashes distinguish systems in greyscale."""
 
     color: str
     marker: str
     dashes: Literal["-"] | tuple[float, tuple[float, ...]]
 
 
-# Okabe and Ito's colours, which the colour-blind tell apart.
+# The colours of Okabe and Ito, which colour-blind readers can distinguish.
 SERIES: Final = (
     Series("#0072B2", "o", "-"),
     Series("#D55E00", "s", (0, (4, 1.5))),
@@ -94,7 +94,7 @@ SERIES: Final = (
 
 
 def keys_of(runs: Sequence[RunName], *, line: bool = True) -> list[Line2D]:
-    """The samples of runs for a legend, as many as `SERIES` at most; markers alone without line."""
+    """Return the legend entries of runs, at most as many as `SERIES`."""
     names = names_of(runs)
     return [
         Line2D(
@@ -119,16 +119,16 @@ def note(
     x_data: bool = True,
     align: str = "center",
 ) -> None:
-    """Write a small grey remark under or over the axes.
+    """Write a small grey remark below or above the axes.
 
     Args:
-        panel: where.
-        text: what.
-        at: the point that it is placed by: y as a part of the panel's height, x in its data
-            or likewise.
-        shift: from there, in points; upwards the text begins there, else it ends there.
-        x_data: whether x is in data.
-        align: the side of the text that is at the point.
+        panel: the axes.
+        text: the remark.
+        at: its anchor: x in data coordinates, or as a fraction of the width if `x_data` is
+            False; y as a fraction of the height.
+        shift: offset from the anchor in points; with a positive y the text is above it.
+        x_data: whether x is in data coordinates.
+        align: horizontal alignment of the text at the anchor.
     """
     panel.annotate(
         text,
@@ -144,7 +144,7 @@ def note(
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure as SVG and PNG, without a date: equal figures give equal bytes.
+    """Save a figure as SVG and PNG, without a date, so that equal figures give equal bytes.
 
     Raises:
         ResultsError: a file cannot be written.
@@ -154,7 +154,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     for kind, facts in metadata.items():
         content = io.BytesIO()
         with rc_context(dict(STYLE)), warnings.catch_warnings():
-            # The font lacks a script, or a name leaves no room: the figure shows it.
+            # Missing glyphs and overlong names are visible in the figure.
             warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
             figure.savefig(content, format=kind, metadata=facts)
         path = folder / f"{name}.{kind}"
@@ -168,13 +168,13 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a figure shows.
+    """The dataset and the systems of a figure.
 
     Attributes:
-        dataset: the set, or sets taken as one, that most systems are complete on; of several
-            the one with the most samples.
-        runs: no more than can be told apart: the best of each model, then the second best and
-            so on, and those that are told gold if there is room. The best first, those last.
+        dataset: the set, or sets taken as one, that most systems are complete on; with ties, the
+            one with the most samples.
+        runs: at most as many as `SERIES`, sorted by score, oracles last. The best run of each
+            model is chosen first, then the second best and so on, then oracles.
     """
 
     dataset: str
@@ -182,12 +182,12 @@ class Shown:
 
 
 def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None:
-    """Choose the systems of a figure; None where no run is complete.
+    """Choose the systems of a figure; None if no run is complete.
 
     Args:
-        points: of all curves: every run has some, whatever else is drawn of it.
-        task: what was asked.
-        metric: column of the leaderboard.
+        points: the points of all curves, which every run has.
+        task: the task of the runs.
+        metric: a column of the leaderboard.
     """
     return best(
         (point.run, point.samples, point.value)
@@ -196,15 +196,15 @@ def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None
     )
 
 
-def best(figures: Iterable[tuple[RunName, int, float]]) -> Shown | None:
-    """Choose among runs by their mean figure; None where no run is complete.
+def best(scores: Iterable[tuple[RunName, int, float]]) -> Shown | None:
+    """Choose the runs with the best mean score; None if no run is complete.
 
     Args:
-        figures: of each run as many as there are: how many samples, and the mean over them.
+        scores: run, number of samples and mean score over them; any number for each run.
     """
     counts: Counter[RunName] = Counter()
     sums: dict[RunName, float] = defaultdict(float)
-    for run, samples, value in figures:
+    for run, samples, value in scores:
         counts[run] += samples
         sums[run] += samples * value
     kept = preferred(counts)
@@ -219,20 +219,22 @@ def best(figures: Iterable[tuple[RunName, int, float]]) -> Shown | None:
         (run for run in kept if run.dataset == dataset),
         key=lambda run: (run.oracle, -sums[run] / counts[run], run.model, run.strategy),
     )
+    ranks: dict[RunName, int] = {}  # among the runs of the same model
     seen: Counter[tuple[str, bool]] = Counter()
-    turns: dict[RunName, tuple[bool, int]] = {}
     for run in ordered:
-        turns[run] = run.oracle, seen[run.model, run.oracle]
+        ranks[run] = seen[run.model, run.oracle]
         seen[run.model, run.oracle] += 1
-    chosen = set(sorted(ordered, key=lambda run: turns[run])[: len(SERIES)])
+    chosen = set(sorted(ordered, key=lambda run: (run.oracle, ranks[run]))[: len(SERIES)])
     return Shown(dataset, tuple(run for run in ordered if run in chosen))
 
 
 def names_of(runs: Sequence[RunName]) -> Mapping[RunName, str]:
-    """Short names: without provider and host, unless two would be alike."""
-    short = {run: _name(run, _short(run.model)) for run in runs}
-    times = Counter(short.values())
-    return {run: name if times[name] == 1 else _name(run, run.model) for run, name in short.items()}
+    """Return names without provider and host, or full names where those are not unique."""
+    short = {run: _name(run, run.model.rpartition("/")[2].partition("@")[0]) for run in runs}
+    counts = Counter(short.values())
+    return {
+        run: name if counts[name] == 1 else _name(run, run.model) for run, name in short.items()
+    }
 
 
 def _name(run: RunName, model: str) -> str:
@@ -245,7 +247,3 @@ def _name(run: RunName, model: str) -> str:
         strategy = visible(run.strategy)
         name += f", {strategy}" if prompted else f"+{strategy}"
     return f"{name} (oracle)" if run.oracle else name
-
-
-def _short(model: str) -> str:
-    return model.rpartition("/")[2].partition("@")[0]

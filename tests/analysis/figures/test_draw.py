@@ -113,9 +113,9 @@ def test_every_figure_has_a_caption_as_a_text() -> None:
 
     assert [figure.caption for figure in found.drawn] == [
         "Score by size of the sample: query-related, F1",
-        "Drop on versions of the samples: query-related, F1",
-        "What is found of each type: query-related",
-        "What is found of each category: query-related",
+        "Drop on perturbed samples: query-related, F1",
+        "Scores by type: query-related",
+        "Recall by category: query-related",
     ]
     assert all("</svg>" in figure.svg for figure in found.drawn)
     assert found.missing == ""
