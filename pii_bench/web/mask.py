@@ -208,7 +208,7 @@ def mask_page(request: Request, _: CurrentUser) -> Response:
         endings=endings(),
         system=web.settings.system,
         recipients=[
-            "somebody it does not name" if recipient == UNKNOWN_RECIPIENT else recipient
+            "an unnamed recipient" if recipient == UNKNOWN_RECIPIENT else recipient
             for recipient in recipients
             if recipient != THIS_MACHINE
         ],

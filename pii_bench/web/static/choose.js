@@ -17,7 +17,7 @@ openTask((saving, state) => {
   const boxes = [];
   const choosers = [];
 
-  // The places of all items; of items that share one, the first is shown.
+  // The spans of all items; of items with the same span, the first is shown.
   const places = [];
   const taken = new Set();
   state.items.forEach((item, number) => {
@@ -32,7 +32,7 @@ openTask((saving, state) => {
   const sharing = (number) => state.items.flatMap((item, other) => (
     item.text === state.items[number].text ? [other] : []));
 
-  /** What is confirmed was confirmed of another choice. */
+  /** Reset the confirmations, because they were given for another choice. */
   const change = (changes) => saving.change({ ...saving.answer, necessary: false, sufficient: false, ...changes });
 
   function toggle(number) {
@@ -91,7 +91,7 @@ openTask((saving, state) => {
       }) }, `Take ${version.label}`))));
   }
 
-  // Arrow keys and the space bar work at once.
+  // Focus the first item, so that the arrow keys and the space bar work.
   (boxes[0] ?? byId("necessary")).focus({ preventScroll: true });
 
   return {

@@ -19,7 +19,7 @@ openTask((saving, state) => {
   const category = byId("category");
   let marks = [];
   let nodes = [];
-  // The selection: numbers of tokens. `head` moves, `anchor` stays.
+  // The selection, as token numbers: `head` moves, `anchor` stays.
   let anchor = null;
   let head = null;
   let persons = ["A"];
@@ -31,12 +31,12 @@ openTask((saving, state) => {
     const [first, last] = bounds();
     return { start: tokens[first][0], end: tokens[last][1] };
   };
-  /** The mark that the selection is, or lies in. */
+  /** The mark that contains the selection. */
   const current = () => {
     const span = selected();
     return span && marks.find((mark) => mark.start <= span.start && span.end <= mark.end);
   };
-  /** A mark, and with "all places" the others of the same text, type and persons. */
+  /** A mark, and with "all occurrences" the others with the same text, type and persons. */
   const alike = (mark) => marks.filter((each) => each === mark || (byId("all").checked
     && textOf(each) === textOf(mark) && each.type === mark.type
     && each.persons.join() === mark.persons.join()));
@@ -76,24 +76,24 @@ openTask((saving, state) => {
         try {
           places = (await send(`${saving.url}/occurrences`, span)).spans;
         } catch (error) {
-          status(`Marked here only: ${error.message}`, true);
+          status(`Marked only here: ${error.message}`, true);
         }
       }
       const free = ([start, end]) => (start === span.start && end === span.end)
         || !marks.some((each) => each.start < end && start < each.end);
-      const made = places.filter(free).map(([start, end]) => ({
+      const added = places.filter(free).map(([start, end]) => ({
         start, end, persons: [...persons], type, category: null, origin: "hand",
       }));
-      const given = defaultCategory(type, made[0]);
-      for (const each of made) each.category = given;
-      const kept = marks.filter((each) => !made.some((m) => each.start < m.end && m.start < each.end));
-      change([...kept, ...made]);
+      const initial = defaultCategory(type, added[0]);
+      for (const mark of added) mark.category = initial;
+      const kept = marks.filter((each) => !added.some((m) => each.start < m.end && m.start < each.end));
+      change([...kept, ...added]);
     }
     paint();
     if (current() && !current().category) category.focus();
   }
 
-  /** What the same text has elsewhere; a name is a full name unless somebody says otherwise. */
+  /** The category of another mark with the same text; for names else "Full Name". */
   function defaultCategory(type, mark) {
     const other = marks.find((each) => each.type === type && each.category && textOf(each) === textOf(mark));
     return other?.category ?? (type === "PER" ? "Full Name" : null);
@@ -121,7 +121,7 @@ openTask((saving, state) => {
     selectMark(next);
   }
 
-  /** Names of the persons so far: the first name that is marked as theirs. */
+  /** Names of the persons: the first marked name of each. */
   function known() {
     const used = new Set(marks.flatMap((mark) => mark.persons));
     persons.forEach((letter) => used.add(letter));
@@ -264,7 +264,7 @@ openTask((saving, state) => {
   });
   byId("remove").addEventListener("click", remove);
 
-  // Mouse and finger: press, drag, release; a tap is one token, or extends to it.
+  // Mouse and touch: press, drag, release; a tap selects a token, or extends the selection to it.
   const tokenAt = (event) => {
     const node = document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-token]");
     return node && text.contains(node) ? Number(node.dataset.token) : null;
@@ -289,7 +289,7 @@ openTask((saving, state) => {
     if (token !== null && token !== head) select(anchor, token);
   });
   addEventListener("pointerup", () => {
-    // A click in a mark selects all of it.
+    // A click on a mark selects the whole mark.
     if (dragging && anchor === head && current()) selectMark(current());
     dragging = false;
   });
@@ -298,7 +298,7 @@ openTask((saving, state) => {
     byId("extend").setAttribute("aria-pressed", String(!now));
   });
 
-  /** The token above or below, by where it is on the screen. */
+  /** The nearest token in the line above or below on the screen. */
   function line(direction) {
     const from = nodes[head].getBoundingClientRect();
     let best = null;

@@ -1,4 +1,4 @@
-// A text as tokens and marks. Places are code points: JavaScript's own units would split emoji.
+// A text as tokens and marks. Positions count code points, not UTF-16 units as in JavaScript.
 
 import { element } from "/static/request.js";
 
@@ -9,7 +9,7 @@ export const TYPE_WORDS = {
   QUANTITY: "money",
 };
 
-/** Pieces of a text by code points. */
+/** A text that is sliced by code points. */
 export class Characters {
   constructor(text) { this.all = Array.from(text); }
 
@@ -17,9 +17,9 @@ export class Characters {
 }
 
 /**
- * Show a text in a place.
- * `spans` are {start, end, kind, label, title} in order, none overlapping another.
- * With `tokens`, each is an element with data-token; else only spans are elements.
+ * Show a text in an element.
+ * `spans` are {start, end, kind, label, title}, sorted and without overlaps.
+ * With `tokens`, each token becomes an element with data-token; else only spans are elements.
  * Returns the elements of the tokens.
  */
 export function showText(place, characters, tokens, spans) {

@@ -1,4 +1,4 @@
-// The Mask page. The text and the mapping stay in this tab (sessionStorage), and nowhere else.
+// The Mask page. The text and the mapping are stored only in this tab (sessionStorage).
 import { element, headers, send } from "/static/request.js";
 
 const KEPT_HERE = "pii-bench-mask";
@@ -19,12 +19,12 @@ const find = (id) => document.getElementById(id);
 const form = find("source");
 const [text, query, marks, prompt] = ["text", "query", "marks", "prompt"].map(find);
 
-/** What was masked; null before the first time. */
+/** The masked text with its entities and the response; null before the first one. */
 let work = null;
 let past = [];
 let future = [];
 
-// Saying something.
+// Messages.
 
 function say(message, kind = "") {
   find("said").className = kind;
@@ -36,7 +36,7 @@ function remember() {
   try {
     sessionStorage.setItem(KEPT_HERE, JSON.stringify(now));
   } catch {
-    // The tab's store is full: a reload will not find it again.
+    // The storage is full: a reload will lose the text.
   }
 }
 
@@ -44,7 +44,7 @@ function remember() {
 
 async function run() {
   if (!text.value.trim()) return complain(text, "Paste a text first.");
-  if (!query.value.trim()) return complain(query, "Write your question: it decides what stays.");
+  if (!query.value.trim()) return complain(query, "Write your question: it decides what stays readable.");
   const most = Number(form.dataset.most);
   const length = Array.from(text.value).length;
   if (length > most) return complain(text, `The text has ${length} characters; at most ${most}.`);
@@ -58,7 +58,7 @@ async function run() {
     past = [];
     future = [];
     show();
-    say(answer.undecided ? "The system did not say what you need: everything is masked." : "Done.");
+    say(answer.undecided ? "The system did not decide what you need: everything is masked." : "Done.");
     if (matchMedia("(max-width: 56rem)").matches) find("result").scrollIntoView();
   } catch (error) {
     say(error.message, "error");
@@ -73,7 +73,7 @@ function complain(field, message) {
   field.focus();
 }
 
-/** A long text comes piece by piece, so that it can be seen how far it is. */
+/** Mask a long text piece by piece and show the progress. */
 function stream(asked) {
   const bar = find("progress");
   bar.removeAttribute("value");
@@ -84,19 +84,19 @@ function stream(asked) {
     socket.onopen = () => socket.send(JSON.stringify(asked));
     socket.onclose = () => reject(new Error("The connection was closed before the end."));
     socket.onmessage = (event) => {
-      const told = JSON.parse(event.data);
-      if (told.result) resolve(told.result);
-      else if (told.error) reject(new Error(told.error.message));
+      const message = JSON.parse(event.data);
+      if (message.result) resolve(message.result);
+      else if (message.error) reject(new Error(message.error.message));
       else {
-        bar.max = told.of;
-        bar.value = told.piece;
-        say(`Read ${told.piece} of ${told.of} pieces ...`);
+        bar.max = message.of;
+        bar.value = message.piece;
+        say(`Read ${message.piece} of ${message.of} pieces ...`);
       }
     };
   });
 }
 
-/** Mask again with other choices; no system is asked. */
+/** Mask again with other choices, without the system. */
 async function change(entities, keep) {
   past.push({ entities: work.entities, keep: work.keep });
   future = [];
@@ -104,7 +104,7 @@ async function change(entities, keep) {
 }
 
 async function apply(entities, keep) {
-  // At once, so that the next click builds on it; its answer counts only if it is the last.
+  // Set at once, so that the next click builds on it; only the last response is shown.
   const mine = (work = { ...work, entities, keep });
   try {
     const answer = await send("/mask", { text: work.text, query: work.query, entities, keep });
@@ -123,7 +123,7 @@ async function step(from, to) {
   await apply(entities, keep);
 }
 
-// Showing.
+// Display.
 
 const fold = (value) => value.normalize("NFKC").toLowerCase().split(/\s+/).join(" ").trim();
 
@@ -176,7 +176,7 @@ function mark(points, span) {
   );
 }
 
-/** The entities that a mark belongs to: it, or where they overlap those around it. */
+/** The entities with the text of a mark, else those that contain it. */
 function entitiesOf(written) {
   const own = fold(written);
   const same = work.entities.filter((each) => fold(each.text) === own);
@@ -218,7 +218,7 @@ function warn() {
   const hidden = Object.values(work.answer.mapping).map((texts) => texts[0]);
   const shown = hidden.filter((each) => asked.includes(fold(each))).length;
   find("in-query").hidden = !shown;
-  find("in-query").textContent = `Your question holds ${shown} of the masked texts. It is not masked.`;
+  find("in-query").textContent = `Your question contains ${shown} of the masked values. The question is not masked.`;
 }
 
 function selected() {
@@ -227,7 +227,7 @@ function selected() {
   return marks.contains(selection.focusNode) ? selection.toString().trim() : "";
 }
 
-// The way back.
+// Unmasking.
 
 let waiting;
 async function unmaskAnswer() {
@@ -250,7 +250,7 @@ function restored(value, inexact) {
   find("restored").textContent = value;
   find("copy-restored").disabled = !value;
   find("inexact").hidden = !inexact.length;
-  find("inexact").textContent = `Not among your tags, left as they are: ${inexact.join(", ")}`;
+  find("inexact").textContent = `Not among your tags, so not replaced: ${inexact.join(", ")}`;
 }
 
 async function copy(value, button) {
@@ -286,7 +286,7 @@ async function open(file) {
   }
 }
 
-// What the page listens to.
+// Event handlers.
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();

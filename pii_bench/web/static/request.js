@@ -1,4 +1,4 @@
-// Sending to the server. Pages import it: import { send } from "/static/request.js".
+// Requests to the server, and a helper to create elements.
 
 /** The headers of a request that sends JSON. */
 export function headers() {
@@ -7,8 +7,8 @@ export function headers() {
 }
 
 /**
- * Send JSON and return the answer's JSON.
- * Throws an Error with the server's words where it refuses, and with `status` 0 where it is away.
+ * Send JSON and return the JSON of the response.
+ * Throws an Error with the server's message, or with `status` 0 if the server cannot be reached.
  */
 export async function send(url, body, method = "POST") {
   let answer;
@@ -23,14 +23,14 @@ export async function send(url, body, method = "POST") {
   throw Object.assign(new Error(message), { status: answer.status });
 }
 
-/** An element with attributes and children; texts become text nodes, never markup. */
+/** Create an element with attributes and children; strings become text nodes, never HTML. */
 export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (typeof value === "boolean") made.toggleAttribute(key, value);
-    else made.setAttribute(key, value);
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (typeof value === "boolean") node.toggleAttribute(key, value);
+    else node.setAttribute(key, value);
   }
-  made.append(...children);
-  return made;
+  node.append(...children);
+  return node;
 }
