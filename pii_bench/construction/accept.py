@@ -192,19 +192,19 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
 
 
 def _commission_terms(order: Order, number: int) -> Terms:
-    asked = commission(order, number)
-    facts = {tag: fact.category for tag, (_, fact) in asked.tags.items()}
+    brief = commission(order, number)
+    facts = {tag: fact.category for tag, (_, fact) in brief.tags.items()}
     return Terms(
         facts=facts,
-        allowed={tag: asked.allowed(tag) for tag in facts},
-        kinds=("query",) * len(asked.queries),
-        chars=asked.chars,
+        allowed={tag: brief.allowed(tag) for tag in facts},
+        kinds=("query",) * len(brief.queries),
+        chars=brief.chars,
         header={
-            **({"relation": asked.relation.name} if asked.relation else {}),
-            "voice": asked.voice,
-            "theme": asked.theme,
-            "form": asked.form,
-            "chars": str(asked.chars),
+            **({"relation": brief.relation.name} if brief.relation else {}),
+            "voice": brief.voice,
+            "theme": brief.theme,
+            "form": brief.form,
+            "chars": str(brief.chars),
             "facts": _format_facts(facts),
         },
         registers=tuple(load_voices().registers),
@@ -234,16 +234,16 @@ def _twin_terms(source: Marked, name: str, *, again: bool) -> Terms:
     )
 
 
-def _conversation_terms(asked: Conversation) -> Terms:
+def _conversation_terms(brief: Conversation) -> Terms:
     return Terms(
-        facts=asked.facts,
-        allowed={tag: (value,) for tag, value in asked.values.items()},
+        facts=brief.facts,
+        allowed={tag: (value,) for tag, value in brief.values.items()},
         kinds=("query",),
-        chars=asked.chars,
+        chars=brief.chars,
         header={
-            "template": asked.template,
-            "joined": " ".join(asked.joined),
-            "facts": _format_facts(asked.facts),
+            "template": brief.template,
+            "joined": " ".join(brief.joined),
+            "facts": _format_facts(brief.facts),
         },
         needs=(3, 9),
         query_chars=(450, 1300),
@@ -251,10 +251,10 @@ def _conversation_terms(asked: Conversation) -> Terms:
     )
 
 
-def _frontier_terms(marked: Marked, asked: FrontierCommission) -> Terms:
+def _frontier_terms(marked: Marked, brief: FrontierCommission) -> Terms:
     """Return terms with the declared facts, and the names and numbers of the cast."""
     facts = marked.facts
-    cast = {member.letter: member for member in asked.cast}
+    cast = {member.letter: member for member in brief.cast}
     for tag, category in facts.items():
         if category not in TYPE_OF_CATEGORY or tag[:1] not in cast:
             raise _UnknownError(
@@ -264,18 +264,18 @@ def _frontier_terms(marked: Marked, asked: FrontierCommission) -> Terms:
         facts=facts,
         allowed={tag: cast[tag[0]].allowed(category) for tag, category in facts.items()},
         kinds=("query",),
-        chars=asked.chars,
+        chars=brief.chars,
         header={
-            "reasons": " ".join(asked.reasons),
-            "voice": asked.voice,
-            "theme": asked.theme,
-            "chars": str(asked.chars),
+            "reasons": " ".join(brief.reasons),
+            "voice": brief.voice,
+            "theme": brief.theme,
+            "chars": str(brief.chars),
             "facts": _format_facts(facts),
         },
         needs=(0, len(facts)),
         query_chars=(40, 700),
         registers=tuple(load_voices().registers),
-        any_form="forms" in asked.reasons,
+        any_form="forms" in brief.reasons,
     )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.pools import Split
     from pii_bench.construction.rules import Relation
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 SEED: Final = "pii_bench 2"
 """The random seed of this version of the data."""
@@ -317,7 +317,7 @@ def _sizes(people: int, total: int, random: Random) -> list[int]:
     return sizes
 
 
-def deal(items: Sequence[Item], size: int, random: Random) -> list[Item]:
+def deal(items: Sequence[_Item], size: int, random: Random) -> list[_Item]:
     """Return `size` items in random order, each item equally often, up to one."""
     deck = [items[number % len(items)] for number in range(size)]
     random.shuffle(deck)
@@ -413,33 +413,33 @@ _FORMS: Final = {
 }
 
 
-def format_commission(asked: Commission) -> str:
+def format_commission(brief: Commission) -> str:
     """Return the text of a commission for a writer."""
-    least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
+    least, most = round(brief.chars * 0.85), round(brief.chars * 1.15)
     lines = [
-        f"=== {asked.id}",
-        f"voice: {asked.voice} ({_WRITER[asked.writer]})",
-        f"matter: {asked.theme}",
-        f"kind of text, for example: {', '.join(asked.registers)}",
-        f"forms: {_FORMS[asked.form]}",
-        f"length: {asked.chars} characters ({least} to {most})",
+        f"=== {brief.id}",
+        f"voice: {brief.voice} ({_WRITER[brief.writer]})",
+        f"matter: {brief.theme}",
+        f"kind of text, for example: {', '.join(brief.registers)}",
+        f"forms: {_FORMS[brief.form]}",
+        f"length: {brief.chars} characters ({least} to {most})",
     ]
-    if asked.relation:
-        lines.append(f"relation: {asked.relation.name} (A first)")
-    for subject, profile in asked.profiles.items():
+    if brief.relation:
+        lines.append(f"relation: {brief.relation.name} (A first)")
+    for subject, profile in brief.profiles.items():
         draw = profile.draw
         home = f"{draw.country.name}, for example in {draw.city.name}"
         lines.append(f"{subject}: {draw.pronoun}; lives in {home}")
-    for tag, (subject, fact) in asked.tags.items():
+    for tag, (subject, fact) in brief.tags.items():
         if fact.category in FREE:
             lines.append(f"  {tag} {fact.category}: yours")
             continue
-        spares = ", ".join(asked.spares.get((subject, fact.category), ()))
+        spares = ", ".join(brief.spares.get((subject, fact.category), ()))
         about = f" (for example {fact.facet})" if fact.facet else ""
         lines.append(f"  {tag} {fact.category}: {fact.value}{about} [or: {spares}]")
     lines += [
         f"query: needs {q.needs}; reference {q.reference}; about {q.domain}; "
         f"about {q.chars} characters"
-        for q in asked.queries
+        for q in brief.queries
     ]
     return "\n".join(lines) + "\n"

@@ -190,18 +190,18 @@ def frontier_sheet(portion: int) -> str:
     return "\n".join(_format_frontier(frontier_commission(n)) for n in numbers)
 
 
-def _format_frontier(asked: FrontierCommission) -> str:
-    least, most = round(asked.chars * 0.85), round(asked.chars * 1.15)
+def _format_frontier(brief: FrontierCommission) -> str:
+    least, most = round(brief.chars * 0.85), round(brief.chars * 1.15)
     lines = [
-        f"=== {asked.id}",
-        *(f"reason: {name} ({REASONS[name]})" for name in asked.reasons),
-        f"voice: {asked.voice} ({asked.writer})",
-        f"matter: {asked.theme}",
-        f"kind of text, for example: {', '.join(asked.registers)}",
-        f"length: {asked.chars} characters ({least} to {most})",
-        f"query about, for example: {asked.domain}",
+        f"=== {brief.id}",
+        *(f"reason: {name} ({REASONS[name]})" for name in brief.reasons),
+        f"voice: {brief.voice} ({brief.writer})",
+        f"matter: {brief.theme}",
+        f"kind of text, for example: {', '.join(brief.registers)}",
+        f"length: {brief.chars} characters ({least} to {most})",
+        f"query about, for example: {brief.domain}",
     ]
-    for member in asked.cast:
+    for member in brief.cast:
         name, *spares = member.names
         lines.append(
             f"{member.letter}: {name} [or: {', '.join(spares)}]; {member.pronoun}; lives in "

@@ -113,7 +113,7 @@ def _shares_category(source: Marked) -> bool:
     people: dict[str, dict[str, tuple[str, ...]]] = {}
     for tag, category in source.facts.items():
         if not _is_name(category):
-            people.setdefault(tag[0], {})[category] = tuple(values[tag])
+            people.setdefault(tag[0], {})[category] = values[tag]
     if len(people) < 2:
         return False
     one, other = people["A"], people["B"]
@@ -231,17 +231,17 @@ def conversation_sheets(recorded: Recorded, portion: int) -> str:
     return "\n".join(_format_conversation(conversation(recorded, n)) for n in numbers)
 
 
-def _format_conversation(asked: Conversation) -> str:
+def _format_conversation(brief: Conversation) -> str:
     texts = "\n".join(
         f"--- {sample_id}\n{text}"
-        for sample_id, text in zip(asked.joined, asked.texts, strict=True)
+        for sample_id, text in zip(brief.joined, brief.texts, strict=True)
     )
     facts = "".join(
-        f"  {tag} {category}: {asked.values[tag]}\n" for tag, category in asked.facts.items()
+        f"  {tag} {category}: {brief.values[tag]}\n" for tag, category in brief.facts.items()
     )
     return (
-        f"=== {asked.id}\nplace: {asked.template}\nlength: about {asked.chars} characters\n"
-        f"query: about {', '.join(asked.subjects)}, one after the other; about two facts of each; "
+        f"=== {brief.id}\nplace: {brief.template}\nlength: about {brief.chars} characters\n"
+        f"query: about {', '.join(brief.subjects)}, one after the other; about two facts of each; "
         f"about 860 characters\nfacts:\n{facts}{texts}\n"
     )
 

@@ -31,16 +31,16 @@ _PADDING: Final = (
 
 def answer(number: int = 1, *, query: str = _QUERY, needs: str = "A2", **changes: str) -> str:
     """Return a text for commission `number` of single; `changes` replace the values of tags."""
-    asked = commission(ORDERS["single"], number)
+    brief = commission(ORDERS["single"], number)
     text = " ".join(
         f"It says {{{tag}|{changes.get(tag, _FILLING.get(fact.category, fact.value))}}} there."
-        for tag, (_, fact) in asked.tags.items()
+        for tag, (_, fact) in brief.tags.items()
     )
-    room = asked.chars - len(text)
+    room = brief.chars - len(text)
     padding = (_PADDING * 9)[: max(room, 0)].rsplit(".", 1)[0] + "."
     return (
-        f"=== {asked.id}\nregister: {asked.registers[0]}\n--- text\n{text} {padding}\n"
-        f"--- query: {needs} | {asked.queries[0].reference} | financial | A\n{query}\n"
+        f"=== {brief.id}\nregister: {brief.registers[0]}\n--- text\n{text} {padding}\n"
+        f"--- query: {needs} | {brief.queries[0].reference} | financial | A\n{query}\n"
     )
 
 
@@ -124,16 +124,16 @@ def test_near_duplicates_of_accepted_texts_are_refused(tmp_path: Path) -> None:
 
 def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
     judged(tmp_path, answer())
-    asked = commission(ORDERS["train-single"], 1)
+    brief = commission(ORDERS["train-single"], 1)
     text = " ".join(
         f"Here is {{{tag}|{_FILLING.get(fact.category, fact.value)}}}."
-        for tag, (_, fact) in asked.tags.items()
+        for tag, (_, fact) in brief.tags.items()
     )
-    padding = (" What a day it was for all of us, with rain." * 40)[: asked.chars - len(text)]
+    padding = (" What a day it was for all of us, with rain." * 40)[: brief.chars - len(text)]
     queries = "".join(f"--- query: A2 | implied | legal | A\n{_QUERY} {n}\n" for n in (1, 2))
     (verdict,) = judged(
         tmp_path,
-        f"=== {asked.id}\nregister: letter\n--- text\n{text}{padding}\n{queries}",
+        f"=== {brief.id}\nregister: letter\n--- text\n{text}{padding}\n{queries}",
     )
 
     assert "split" in rules(verdict)
