@@ -163,7 +163,7 @@ def mark_by_mouse(ann: Visitor) -> None:
     ann.saved()
     assert page.locator("#marks li").count() == 3
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Taken back").wait_for()
+    page.get_by_text("Undone").wait_for()
     assert page.locator("#marks li").count() == 4
     page.get_by_role("button", name="Done, next").click()
     page.get_by_text("done", exact=True).wait_for()
@@ -200,7 +200,7 @@ def mark_by_keyboard(bob: Visitor) -> None:
     bob.press("Enter")
     page.get_by_text("“Bonn.”: LOC, City/Region").wait_for()
     bob.press("Control+z", "Control+z")
-    page.get_by_text("Taken back").wait_for()
+    page.get_by_text("Undone").wait_for()
     page.wait_for_function("document.querySelectorAll('#marks li').length === 2")
     bob.press("?")
     page.locator("#keys[open]").wait_for()
@@ -264,7 +264,7 @@ def choose_by_keyboard(bob: Visitor) -> None:
     bob.press("ArrowDown", "ArrowDown", "ArrowUp", "Space")
     page.locator("#item-1:checked").wait_for()
     bob.press("Control+z")
-    page.get_by_text("Taken back").wait_for()
+    page.get_by_text("Undone").wait_for()
     page.locator("#item-1:not(:checked)").wait_for()
     # Undo keeps the focus.
     bob.press("ArrowDown", "Space")

@@ -1,4 +1,4 @@
-// A judgement is saved with each change; "Done, next" asks whether it is complete.
+// Saves a judgement with each change; "Done, next" finishes it.
 
 import { send } from "/static/request.js";
 
@@ -10,7 +10,7 @@ let timer;
 
 setInterval(() => { if (document.visibilityState === "visible") seconds += 1; }, 1000);
 
-function said(done) {
+function judgement(done) {
   const values = new FormData(form);
   const figure = (name) => (values.get(name) === null ? null : Number(values.get(name)));
   return {
@@ -24,7 +24,7 @@ function save(done = false) {
   waiting = waiting.then(async () => {
     place.textContent = "Saving…";
     try {
-      const answer = await send(`/reviews/items/${form.dataset.item}`, said(done));
+      const answer = await send(`/reviews/items/${form.dataset.item}`, judgement(done));
       place.textContent = "All saved";
       place.classList.remove("bad");
       return answer;

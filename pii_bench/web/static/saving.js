@@ -1,11 +1,11 @@
-// A task in the browser: every change is saved in order, kept until the server has it, and timed.
+// A task in the browser: saves each change in order, keeps it until it is stored, counts the time.
 
 import { element, headers, send } from "/static/request.js";
 
 const IDLE_AFTER = 60_000;
 const LONGEST_WAIT = 15_000;
 
-/** Saves answers of one task one by one; tells `show` whenever what is shown must change. */
+/** Saves the answers of a task one by one; calls `show` when the displayed answer must change. */
 export class Saving {
   constructor(id, state, show) {
     this.url = `/tasks/${id}`;
@@ -25,7 +25,7 @@ export class Saving {
     this.seconds = Math.max(this.seconds ?? 0, state.seconds);
   }
 
-  /** What could not be sent before this page was left, if it fits; else it is offered. */
+  /** Send changes that were not saved before the page was left, or report a conflict. */
   resume() {
     const kept = JSON.parse(localStorage.getItem(this.key) ?? "null");
     if (!kept || this.state.closed) return this.forget();
@@ -34,12 +34,12 @@ export class Saving {
     } else {
       this.queue = kept.queue.slice(-1);
       this.answer = this.queue[0];
-      this.refuse("Changes that were not saved from this machine meet later ones from another.");
+      this.refuse("This machine has unsaved changes, but the answer was changed elsewhere.");
     }
     return undefined;
   }
 
-  /** Keep a changed answer. */
+  /** Queue a changed answer. */
   change(answer) {
     if (this.state.closed) return;
     this.answer = answer;
@@ -60,9 +60,9 @@ export class Saving {
     localStorage.removeItem(this.key);
   }
 
-  /** Send what waits; resolves when all of it is saved, or false where it was refused. */
-  flush(done = false) {
-    this.running ??= this.sendAll(done).finally(() => { this.running = undefined; });
+  /** Send the queue; resolves to true when all is saved, or to false if the server refused it. */
+  flush() {
+    this.running ??= this.sendAll().finally(() => { this.running = undefined; });
     return this.running;
   }
 
@@ -70,7 +70,7 @@ export class Saving {
     let wait = 500;
     while (this.queue.length) {
       status("Saving…");
-      // What is being taken back makes a version too.
+      // An undo in progress makes a version too.
       await this.asking?.catch(() => {});
       try {
         const answer = this.queue[0];
@@ -91,7 +91,7 @@ export class Saving {
           return false;
         }
         const why = error.status === 401 || error.status === 403
-          ? "You were logged out: log in again in another tab, this page then goes on."
+          ? "You were logged out: log in again in another tab, then this page continues."
           : error.message;
         status(`Not saved yet. ${why} Trying again…`, true);
         await new Promise((resolve) => { setTimeout(resolve, wait); });
@@ -102,7 +102,7 @@ export class Saving {
     return true;
   }
 
-  /** Finish the task; resolves to whether it is. */
+  /** Finish the task; resolves to true if the server accepted it. */
   async finish() {
     if (!(await this.flush())) return false;
     try {
@@ -119,7 +119,7 @@ export class Saving {
     }
   }
 
-  /** Take the last change back; several one after the other. */
+  /** Undo the last change; several undos run one after the other. */
   undo() {
     this.undoing = this.undoing.then(async () => {
       if (!this.canUndo || this.state.closed || !(await this.flush())) return;
@@ -130,7 +130,7 @@ export class Saving {
         this.take(state);
         this.answer = later;
         this.show(later);
-        status("Taken back");
+        status("Undone");
       } catch (error) {
         if (error.status === 409) this.refuse(error.message);
         else status(error.message, true);
@@ -145,7 +145,7 @@ export class Saving {
     this.show(this.answer);
   }
 
-  /** Somebody changed the task elsewhere: ask which version goes on. */
+  /** Ask which version to keep after the task was changed elsewhere. */
   refuse(message) {
     const box = document.getElementById("conflict");
     const close = () => { box.hidden = true; };
@@ -154,7 +154,7 @@ export class Saving {
       this.forget();
       close();
       await this.reload();
-      status("This is the version from elsewhere");
+      status("This is the other version");
     } }, "Show the other version");
     const mine = element("button", { type: "button", onclick: async () => {
       const answer = this.answer;
@@ -171,7 +171,7 @@ export class Saving {
     return false;
   }
 
-  /** Count the seconds that somebody is at it, and keep them when the page is left. */
+  /** Count the seconds of activity, and send them when the page is left. */
   watch() {
     let active = Date.now();
     for (const kind of ["keydown", "pointerdown", "pointermove", "scroll"]) {
@@ -189,14 +189,14 @@ export class Saving {
   }
 }
 
-/** Say how saving goes. */
+/** Show the state of saving. */
 export function status(words, bad = false) {
   const place = document.getElementById("status");
   place.textContent = words;
   place.classList.toggle("bad", bad);
 }
 
-/** Load a task, wire what all stages share, and give `start` the saving. */
+/** Load a task, set up what both stages share, and call `start` with the `Saving`. */
 export async function openTask(start) {
   const place = document.getElementById("task");
   let state;
@@ -243,7 +243,7 @@ export async function openTask(start) {
   });
   page.show(state.answer);
   if (state.closed) {
-    status("Closed: it counts already, nothing can be changed");
+    status("Closed: this answer can no longer be changed");
     document.getElementById("finish").disabled = true;
   } else {
     status(state.done ? "Done; you may still change it" : "All saved");
@@ -251,7 +251,7 @@ export async function openTask(start) {
   }
 }
 
-/** Whether a key goes into a field. */
+/** Return true if a key is typed into a field or is a shortcut. */
 export function isTyping(event) {
   const { target } = event;
   return event.ctrlKey || event.metaKey || event.altKey
