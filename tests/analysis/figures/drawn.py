@@ -1,4 +1,4 @@
-"""What stands in a figure."""
+"""Readers of drawn figures."""
 
 from __future__ import annotations
 
@@ -13,23 +13,20 @@ if TYPE_CHECKING:
 
 
 def texts(figure: Figure) -> list[str]:
-    """Every text that is not empty, as a reader finds it: labels, ticks, legend, remarks."""
+    """Return all texts that are not empty: labels, ticks, legend, remarks."""
     figure.draw_without_rendering()
-    return [text for each in figure.findobj(Text) if (text := each.get_text())]
+    return [artist.get_text() for artist in figure.findobj(Text) if artist.get_text()]
 
 
 def legend(figure: Figure) -> list[str]:
-    """The labels of the only legend."""
-    (found,) = [
-        legend
-        for legend in (*figure.legends, *(axes.get_legend() for axes in figure.axes))
-        if legend is not None
-    ]
-    return [text.get_text() for text in found.get_texts()]
+    """Return the labels of the only legend."""
+    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
+    (only,) = [legend for legend in legends if legend is not None]
+    return [text.get_text() for text in only.get_texts()]
 
 
 def points(panel: Axes) -> list[list[tuple[float, float]]]:
-    """The points of each line of a panel, in the order drawn."""
+    """Return the points of each line of a panel, in drawing order."""
     lines = [np.asarray(line.get_xydata(), dtype=float) for line in panel.get_lines()]
     return [[(float(x), float(y)) for x, y in line] for line in lines]
 

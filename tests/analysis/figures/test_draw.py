@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the figures that would be written."""
+    """The names of the figures that are saved, without drawing files."""
     names: list[str] = []
 
     def keep(_: Figure, folder: Path, name: str) -> list[Path]:
@@ -49,18 +49,18 @@ def results(*datasets: str) -> Analysis:
     runs = []
     for dataset in datasets:
         samples = [asked(f"{dataset}-{number}", "32") for number in range(2)]
-        found = {sample.id: detected({"32": "DEM"}) for sample in samples}
+        entities = {sample.id: detected({"32": "DEM"}) for sample in samples}
         related = {sample.id: answer("32") for sample in samples}
         detection = run_name(dataset, task=Task.DETECTION, strategy="detection")
         runs += [
-            evaluated(detection, samples, found),
+            evaluated(detection, samples, entities),
             evaluated(run_name(dataset), samples, related),
         ]
     return analyse(runs, published_rows())
 
 
-def of_versions() -> list[EvaluatedRun]:
-    """A run on two samples and one on a version of each."""
+def perturbed_runs() -> list[EvaluatedRun]:
+    """A run on two samples and a run on a perturbed version of each."""
     samples = [asked("demo-1", "32"), asked("demo-2", "32")]
     versions = [
         replace(
@@ -94,47 +94,47 @@ def test_all_figures_of_a_system_on_all_sets(drawn: list[str], tmp_path: Path) -
     assert paths == [tmp_path / name for name in drawn]
 
 
-def test_of_one_set_there_are_no_drops(drawn: list[str], tmp_path: Path) -> None:
+def test_one_set_has_no_drops(drawn: list[str], tmp_path: Path) -> None:
     draw_figures(results("demo"), tmp_path)
 
     assert {name.partition("-")[0] for name in drawn} == {"curves", "types", "categories"}
 
 
-def test_versions_of_samples_have_a_figure_of_their_own(drawn: list[str], tmp_path: Path) -> None:
-    draw_figures(analyse(of_versions(), []), tmp_path)
+def test_perturbed_samples_have_a_robustness_figure(drawn: list[str], tmp_path: Path) -> None:
+    draw_figures(analyse(perturbed_runs(), []), tmp_path)
 
     assert [name for name in drawn if name.startswith("robustness")] == [
         "robustness-query-related-f1"
     ]
 
 
-def test_every_figure_has_a_caption_as_a_text() -> None:
-    found = draw_svgs(of_versions(), published_rows())
+def test_svgs_have_captions() -> None:
+    figures = draw_svgs(perturbed_runs(), published_rows())
 
-    assert [figure.caption for figure in found.drawn] == [
+    assert [figure.caption for figure in figures.drawn] == [
         "Score by size of the sample: query-related, F1",
         "Drop on perturbed samples: query-related, F1",
         "Scores by type: query-related",
         "Recall by category: query-related",
     ]
-    assert all("</svg>" in figure.svg for figure in found.drawn)
-    assert found.missing == ""
+    assert all("</svg>" in figure.svg for figure in figures.drawn)
+    assert figures.missing == ""
 
 
-def test_of_the_published_figures_alone_nothing_is_drawn(drawn: list[str], tmp_path: Path) -> None:
+def test_published_figures_alone_are_not_drawn(drawn: list[str], tmp_path: Path) -> None:
     assert draw_figures(results(), tmp_path) == []
     assert drawn == []
     assert draw_svgs([], published_rows()) == Figures((), NOTHING_TO_DRAW)
 
 
-def test_without_matplotlib_it_says_what_installs_it(
+def test_without_matplotlib_the_install_command_is_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'pii-bench\[figures\]'"):
         draw_figures(results(), tmp_path)
-    assert draw_svgs(of_versions(), []) == Figures((), NOT_INSTALLED)
+    assert draw_svgs(perturbed_runs(), []) == Figures((), NOT_INSTALLED)
     assert "pip install 'pii-bench[figures]'" in NOT_INSTALLED
 
 
@@ -143,7 +143,7 @@ SHOWN = Shown(RUN.dataset, (RUN,))
 
 
 def some_points() -> list[CurvePoint]:
-    """One and two subjects of single, seven of distract."""
+    """Curves over three bins, the last of them from distract."""
     sizes = {"subjects": [1, 2, 7], "entities": [7, 10, 34], "related": [1, 2, 5]}
     sizes["characters"] = [501, 751, 3001]
     made = [
@@ -156,7 +156,7 @@ def some_points() -> list[CurvePoint]:
     return made + own
 
 
-def test_each_size_has_a_labelled_panel_with_its_samples() -> None:
+def test_each_size_has_a_labelled_panel() -> None:
     figure = draw_curves(some_points(), SHOWN, "F1")
 
     labels = [panel.get_xlabel() for panel in figure.axes]
@@ -178,23 +178,23 @@ def test_a_line_stops_where_a_bin_has_no_samples() -> None:
     assert points(panel) == [[(1.0, 0.6), (2.0, 0.5)], [(7.0, 0.3)]]
 
 
-def test_bins_of_several_sizes_are_labelled_at_their_ends() -> None:
+def test_wide_bins_are_labelled_at_their_ends() -> None:
     panel = draw_curves(some_points(), SHOWN, "F1").axes[1]
 
     ticks = [tick.get_text() for tick in panel.get_xticklabels()]
     assert ticks == ["6", "9", "12", "16", "33", "45"]
-    # 7 to 9 stands between the ticks of 6 and 9.
+    # The bin of 7 to 9 is between the ticks 6 and 9.
     assert list(panel.get_xticks())[:2] == [0.5, 1.5]
     assert points(panel)[0][0] == (1.0, 0.6)
 
 
-def test_the_bins_of_the_last_of_several_sets_are_marked() -> None:
+def test_bins_of_the_last_set_are_marked() -> None:
     figure = draw_curves(some_points(), SHOWN, "F1")
 
     assert texts(figure).count("distract") == 4
 
 
-def test_of_one_set_nothing_is_marked() -> None:
+def test_no_bin_is_marked_for_a_single_set() -> None:
     alone = [CurvePoint(run_name(), "f1", "characters", 501, 750, 9, 0.5)]
 
     figure = draw_curves(alone, Shown("single", (run_name(),)), "F1")
@@ -205,7 +205,7 @@ def test_of_one_set_nothing_is_marked() -> None:
     ]
 
 
-def test_only_the_systems_shown_are_drawn() -> None:
+def test_only_shown_systems_are_drawn() -> None:
     other = run_name("single+distract", model="fake/two")
     more = [*some_points(), CurvePoint(other, "f1", "subjects", 1, 1, 60, 0.9)]
 
@@ -214,7 +214,7 @@ def test_only_the_systems_shown_are_drawn() -> None:
     assert max(y for line in points(panel) for _, y in line) == 0.6
 
 
-def test_nothing_is_drawn_of_one_system_or_of_incomplete_ones() -> None:
+def test_a_tradeoff_needs_two_complete_systems() -> None:
     one, two, other = (
         Tradeoff(run_name(dataset, task=Task.MASKING, model=model), 0.5, protection)
         for dataset, model, protection in (

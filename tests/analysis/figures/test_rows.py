@@ -42,7 +42,7 @@ DETECTION = run_name(task=Task.DETECTION, strategy="detection")
 ASKED = run_name()
 
 
-def test_ours_stand_above_the_published_the_best_first_and_oracles_last() -> None:
+def test_drops_are_sorted_by_source_oracle_and_score() -> None:
     better = [
         headline(0.8, "single+multi", model="fake/two"),
         headline(0.7, "hard", model="fake/two"),
@@ -60,7 +60,7 @@ def test_ours_stand_above_the_published_the_best_first_and_oracles_last() -> Non
     assert "published" in texts(figure)
 
 
-def test_each_set_has_its_mark_and_its_samples() -> None:
+def test_the_legend_of_drops_names_sets_and_samples() -> None:
     figure = draw_drops(OURS, "F1")
 
     assert legend(figure) == ["single+multi (n = 2442)", "hard (n = 200)"]
@@ -79,18 +79,18 @@ def drop(kind: str, value: float, model: str = "fake/one") -> Robustness:
     return Robustness(name, "f1", kind, 10, 0.9, value, 0.1, 0.3, 0.5, 0.4, 0.6)
 
 
-def test_a_row_for_each_kind_and_a_mark_for_each_system() -> None:
-    found = [drop("typos", 0.7), drop("ocr", 0.8), drop("typos", 0.6, "fake/two")]
-    found.append(drop("typos", 0.1, "fake/three"))
+def test_robustness_has_a_row_per_kind_and_a_mark_per_system() -> None:
+    drops = [drop("typos", 0.7), drop("ocr", 0.8), drop("typos", 0.6, "fake/two")]
+    drops.append(drop("typos", 0.1, "fake/three"))
 
-    figure = draw_robustness(found, Shown("small", (ONE, TWO)), "F1")
+    figure = draw_robustness(drops, Shown("small", (ONE, TWO)), "F1")
 
     (panel,) = figure.axes
     assert panel.get_xlabel() == "Drop of F1"
     assert rows(panel) == ["typos", "ocr"]
     marks = [line[0] for line in points(panel) if len(line) == 1]
     assert [round(drop, 3) for drop, _ in marks] == [0.2, 0.1, 0.3]
-    # Both systems in one row, the first above the second.
+    # The first system is above the second in the same row.
     assert [round(height) for _, height in marks] == [0, 1, 0]
     assert marks[0][1] < marks[2][1]
     intervals = [each for each in panel.collections if isinstance(each, LineCollection)]
@@ -107,7 +107,7 @@ def dots(panel: Axes) -> list[tuple[float, float]]:
     return [point for line in points(panel) for point in line]
 
 
-def test_detection_has_recall_precision_and_f1_of_each_type() -> None:
+def test_types_of_detection_have_recall_precision_and_f1() -> None:
     shares = [share("PER", 3, 4, 6, DETECTION), share("ORG", 0, 2, 0, DETECTION)]
 
     figure = draw_types(shares, Shown("single", (DETECTION,)))
@@ -115,20 +115,20 @@ def test_detection_has_recall_precision_and_f1_of_each_type() -> None:
     recall, precision, f1 = figure.axes
     assert rows(recall) == ["PER (6)", "ORG (0)"]
     assert recall.get_xlabel() == "Recall, single"
-    assert dots(recall) == [(0.5, 0.0)]  # ORG has none
+    assert dots(recall) == [(0.5, 0.0)]  # ORG has no gold entity
     assert dots(precision) == [(0.75, 0.0), (0.0, 1.0)]
     assert dots(f1) == [(0.6, 0.0), (0.0, 1.0)]
     assert legend(figure) == ["one"]
 
 
-def test_an_answer_to_a_query_has_recall_alone() -> None:
+def test_types_of_query_related_have_only_recall() -> None:
     figure = draw_types([share("DEM", 1, None, 4, ASKED)], Shown("single", (ASKED,)))
 
     (panel,) = figure.axes
     assert dots(panel) == [(0.25, 0.0)]
 
 
-def test_the_dots_of_two_systems_stand_beside_each_other() -> None:
+def test_dots_of_two_systems_do_not_overlap() -> None:
     other = run_name(model="fake/two")
     shares = [share("DEM", 1, None, 4, ASKED), share("DEM", 1, None, 4, other)]
 
@@ -139,7 +139,7 @@ def test_the_dots_of_two_systems_stand_beside_each_other() -> None:
     assert second == (0.25, 0.1)
 
 
-def test_categories_stand_in_two_columns_by_type() -> None:
+def test_categories_are_split_into_two_columns() -> None:
     shares = [
         Share(ASKED, Rule.TEXT, "category", name, kind, 1, None, 2)
         for kind, names in CATEGORIES.items()
@@ -154,7 +154,7 @@ def test_categories_stand_in_two_columns_by_type() -> None:
     assert all(any(name == kind for name in texts(figure)) for kind in CATEGORIES)
 
 
-def test_a_single_category_has_a_column_of_its_own() -> None:
+def test_a_single_category_leaves_the_right_column_empty() -> None:
     age = Share(ASKED, Rule.TEXT, "category", "Age", "DEM", 1, None, 2)
 
     left, right = draw_categories([age], Shown("single", (ASKED,))).axes
@@ -169,14 +169,14 @@ def agreement(
     return Agreement(Task.MASKING, "f1", sources[0], a, sources[1], b, 4, rho, 0.875)
 
 
-def test_a_cell_says_rho_pcs_and_how_many() -> None:
+def test_a_cell_shows_rho_pcs_and_number_of_systems() -> None:
     figure = draw_agreement([agreement("single", "multi", 0.8)])
 
     assert "ρ 0.80\nPCS 0.88\nn = 4" in texts(figure)
     assert figure.axes[0].get_xlabel() == "Ours"
 
 
-def test_a_cell_without_rho_is_white_and_a_larger_rho_darker() -> None:
+def test_a_larger_rho_is_darker_and_a_missing_one_white() -> None:
     cells = [
         agreement("single", "multi", None),
         agreement("single", "hard", 0.2),
@@ -187,10 +187,10 @@ def test_a_cell_without_rho_is_white_and_a_larger_rho_darker() -> None:
 
     none, little, much = (to_rgb(cell.get_facecolor()) for cell in panel.patches)
     assert none == (1, 1, 1)
-    assert none > little > much > (0.5, 0.5, 0.5)  # black letters stand on it
+    assert none > little > much > (0.5, 0.5, 0.5)  # black letters stay readable
 
 
-def test_ours_the_published_and_both_have_tables_of_their_own() -> None:
+def test_agreement_has_a_table_per_source() -> None:
     cells = [
         agreement("single", "multi", 0.8, sources=("run+reference", "run")),
         agreement("single", "multi", 0.8, sources=("published", "published")),

@@ -10,7 +10,7 @@ from matplotlib import rc_context
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, best, names_of, save, shown
+from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, Shown, best, names_of, save, shown
 from pii_bench.analysis.means import CurvePoint
 from pii_bench.files import ResultsError
 from pii_bench.ranking.rows import Source
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 def figure() -> Figure:
     with rc_context(dict(STYLE)):
-        made = Figure(figsize=(1, 1))
-        panel = made.subplots()
+        drawn = Figure(figsize=(1, 1))
+        panel = drawn.subplots()
         panel.plot([0, 1], [1, 0], marker="o")
         panel.set_xlabel("Entities")
         panel.set_clip_on(True)
-    return made
+    return drawn
 
 
 def test_equal_figures_give_equal_bytes_without_a_date(tmp_path: Path) -> None:
@@ -44,28 +44,28 @@ def test_equal_figures_give_equal_bytes_without_a_date(tmp_path: Path) -> None:
     assert b"Software" not in first[1].read_bytes()
 
 
-def test_the_size_in_print_is_that_asked_for(tmp_path: Path) -> None:
+def test_saved_figures_have_the_given_size(tmp_path: Path) -> None:
     svg, png = save(figure(), tmp_path, "curve")
 
     assert b'width="72pt" height="72pt"' in svg.read_bytes()
     assert png.read_bytes()[16:24] == (300).to_bytes(4) * 2  # dots, at 300 an inch
 
 
-def test_a_figure_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "analysis").write_text("a file")
 
     with pytest.raises(ResultsError, match=r"curve\.svg: cannot be written"):
         save(figure(), tmp_path / "analysis", "curve")
 
 
-def test_no_two_series_share_marker_dashes_or_colour() -> None:
+def test_series_differ_in_marker_dashes_and_colour() -> None:
     for first, second in combinations(SERIES, 2):
         assert first.marker != second.marker
         assert first.dashes != second.dashes
         assert first.color != second.color
 
 
-def test_remarks_are_dark_enough_to_read() -> None:
+def test_the_grey_of_remarks_is_readable() -> None:
     assert rgb_to_hls(*to_rgb(GREY))[1] < 0.4
 
 
@@ -73,48 +73,44 @@ def point(run: RunName, value: float, samples: int = 10, factor: str = "characte
     return CurvePoint(run, "f1", factor, 0, 500, samples, value)
 
 
-def chosen(*points: CurvePoint) -> list[tuple[str, str]]:
-    found = shown(points, Task.QUERY_RELATED, "f1")
-    assert found is not None
-    return [(run.model, run.strategy) for run in found.runs]
+def choose(*points: CurvePoint) -> Shown:
+    systems = shown(points, Task.QUERY_RELATED, "f1")
+    assert systems is not None
+    return systems
 
 
-def test_the_set_is_the_one_that_most_systems_have() -> None:
-    points = [
+def test_the_set_with_most_systems_is_shown() -> None:
+    systems = choose(
         point(run_name("single"), 0.5),
         point(run_name("single", model="fake/two"), 0.5),
         point(run_name("single+multi"), 0.5, samples=20),
-    ]
+    )
 
-    found = shown(points, Task.QUERY_RELATED, "f1")
-
-    assert found is not None
-    assert (found.dataset, len(found.runs)) == ("single", 2)
+    assert (systems.dataset, len(systems.runs)) == ("single", 2)
 
 
-def test_of_sets_that_as_many_have_it_is_the_largest() -> None:
-    points = [point(run_name("single"), 0.5), point(run_name("single+multi"), 0.5, samples=20)]
+def test_the_largest_set_is_shown_in_a_tie() -> None:
+    systems = choose(
+        point(run_name("single"), 0.5), point(run_name("single+multi"), 0.5, samples=20)
+    )
 
-    found = shown(points, Task.QUERY_RELATED, "f1")
-
-    assert found is not None
-    assert found.dataset == "single+multi"
+    assert systems.dataset == "single+multi"
 
 
-def test_how_large_a_set_is_does_not_hang_on_the_order_of_runs() -> None:
-    """Of versions of samples, systems may have figures on different numbers of them."""
+def test_the_size_of_a_set_does_not_depend_on_the_order_of_runs() -> None:
+    """Systems may have scores on different numbers of perturbed samples."""
     sizes = {("one", "a"): 10, ("two", "a"): 30, ("one", "b"): 20, ("two", "b"): 20}
 
-    found = best(
+    systems = best(
         (run_name(dataset, model=model), samples, 0.5)
         for (model, dataset), samples in sizes.items()
     )
 
-    assert found is not None
-    assert found.dataset == "a"
+    assert systems is not None
+    assert systems.dataset == "a"
 
 
-def test_the_best_come_first_by_the_mean_over_samples_and_oracles_last() -> None:
+def test_systems_are_sorted_by_mean_score_with_oracles_last() -> None:
     low = run_name(model="fake/low")
     points = [
         point(run_name(model="fake/oracle", oracle=True), 0.9),
@@ -123,30 +119,22 @@ def test_the_best_come_first_by_the_mean_over_samples_and_oracles_last() -> None
         point(run_name(model="fake/high"), 0.5),
     ]
 
-    assert chosen(*points) == [
-        ("fake/high", "naive"),
-        ("fake/low", "naive"),
-        ("fake/oracle", "naive"),
-    ]
+    models = [run.model for run in choose(*points).runs]
+    assert models == ["fake/high", "fake/low", "fake/oracle"]
 
 
-def test_more_than_can_be_told_apart_are_left_out_each_model_with_its_best_first() -> None:
+def test_the_best_run_of_each_model_is_shown_first() -> None:
     points = [point(run_name(strategy=f"s{n}"), 0.9 - n / 100) for n in range(len(SERIES))]
     points.append(point(run_name(model="fake/low"), 0.1))
     points.append(point(run_name(model="fake/oracle", oracle=True), 1.0))
 
-    found = shown(points, Task.QUERY_RELATED, "f1")
+    *others, last = choose(*points).runs
 
-    assert found is not None
-    assert len(found.runs) == len(SERIES)
-    assert [run.strategy for run in found.runs] == [
-        *(f"s{n}" for n in range(len(SERIES) - 1)),
-        "naive",
-    ]
-    assert found.runs[-1].model == "fake/low"
+    assert [run.strategy for run in others] == [f"s{n}" for n in range(len(SERIES) - 1)]
+    assert last.model == "fake/low"
 
 
-def test_incomplete_runs_other_tasks_and_other_metrics_are_not_shown() -> None:
+def test_incomplete_runs_and_other_tasks_and_metrics_are_not_shown() -> None:
     points = [
         point(run_name(complete=False), 0.5),
         point(run_name(task=Task.MASKING), 0.5),
@@ -156,7 +144,7 @@ def test_incomplete_runs_other_tasks_and_other_metrics_are_not_shown() -> None:
     assert shown(points, Task.QUERY_RELATED, "f1") is None
 
 
-def test_names_are_short_where_they_stay_different() -> None:
+def test_names_are_short_if_unique() -> None:
     runs = [
         run_name(model="openai/gpt-4o-2024-08-06"),
         run_name(model="openai/Qwen/Qwen2.5-7B-Instruct@localhost:8000", strategy="self-cot"),
@@ -178,7 +166,7 @@ def test_names_are_short_where_they_stay_different() -> None:
     ]
 
 
-def test_two_servers_of_one_model_have_their_full_names() -> None:
+def test_ambiguous_names_are_full() -> None:
     runs = [run_name(model=f"openai/m@{host}") for host in ("a", "b")]
 
     assert list(names_of(runs).values()) == ["openai/m@a, naive", "openai/m@b, naive"]

@@ -1,4 +1,4 @@
-"""Stored runs of what masks, of answerers and of judges, and an encoder of their answers."""
+"""Builders of stored runs of maskers, answerers and judges; and an encoder of answers."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
 
 MASKER = ("fake/masker", "detection", "naive")
-"""The parts of what `run_masker` stores."""
+"""Model and prompts of the runs that `run_masker` stores."""
 
 ANSWERER = "fake/answerer"
 JUDGE = "fake/judge"
 
 
 def run_masker(
-    results: Path, dataset: Dataset, said: Mapping[str, tuple[str, str]], strategy: str = "naive"
+    results: Path, dataset: Dataset, outputs: Mapping[str, tuple[str, str]], strategy: str = "naive"
 ) -> None:
-    """Store what a system says of each sample: its detection, and what the query needs."""
+    """Store the outputs of a system for each sample: detection and query-related."""
 
     def answer(request: Request) -> Completion:
-        detection, related = said[request.sample_id]
+        detection, related = outputs[request.sample_id]
         text = detection if request.prompt == "detection" else related
         return Completion(text, Finish.STOP)
 
@@ -61,18 +61,18 @@ def run_masker(
     for system in (replace(related, prompt=load_prompt(DETECTION)), related):
         card = system.card
         files = RunFiles.at(results / "runs", card.model, card.prompt, dataset.name)
-        _run(system, dataset, files, said)
+        _run(system, dataset, files, outputs)
 
 
 def run_answerer(
     results: Path,
     dataset: Dataset,
     condition: str,
-    said: Mapping[str, str | CallError],
+    answers: Mapping[str, str | CallError],
     *,
     max_tokens: int = 99,
 ) -> None:
-    """Store what an answerer says of samples under a condition; the others are not asked about."""
+    """Store the answers to some samples under a condition; others are not asked about."""
     masked_by: tuple[str, ...] = ()
     if condition in GOLD_CONDITIONS:
         masked = mask_by_gold(condition, dataset.samples)
@@ -82,19 +82,19 @@ def run_answerer(
         masker = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
         masked = mask_by_system(masker, dataset.samples)
     questions = answer_questions(texts(masked), masked_by)
-    system = ChatSystem(_saying(ANSWERER, said), Sampling(max_tokens=max_tokens), questions)
+    system = ChatSystem(_model(ANSWERER, answers), Sampling(max_tokens=max_tokens), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
-    _run(system, replace(dataset, name=name), files, said.keys() & masked.keys())
+    _run(system, replace(dataset, name=name), files, answers.keys() & masked.keys())
 
 
 def run_judge(
     results: Path,
     dataset: Dataset,
     condition: str,
-    said: Mapping[str, tuple[str, str] | CallError],
+    verdicts: Mapping[str, tuple[str, str] | CallError],
 ) -> None:
-    """Store verdicts about answers under a condition: with the unmasked one first, then last."""
+    """Store verdicts on answers under a condition; the first has the unmasked answer as A."""
     stored = {}
     for each in (NO_MASK, condition):
         name = run_name(dataset.name, each)
@@ -102,17 +102,17 @@ def run_judge(
         records = StoredChat.read(files.manifest).records.values()
         stored[each] = {record.id: next(iter(record.completions), None) for record in records}
     questions = judge_questions(answer_pairs(stored[condition], stored[NO_MASK]))
-    system = ChatSystem(_saying(JUDGE, said), Sampling(), questions)
+    system = ChatSystem(_model(JUDGE, verdicts), Sampling(), questions)
     name = run_name(dataset.name, condition)
     files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
-    _run(system, replace(dataset, name=name), files, said.keys() & questions.fields.keys())
+    _run(system, replace(dataset, name=name), files, verdicts.keys() & questions.fields.keys())
 
 
-def _saying(name: str, said: Mapping[str, str | tuple[str, str] | CallError]) -> FakeModel:
-    """Says one thing about a sample, or another in each draw."""
+def _model(name: str, outputs: Mapping[str, str | tuple[str, str] | CallError]) -> FakeModel:
+    """Return a model with one output per sample, or one per draw."""
 
     def answer(request: Request) -> Completion:
-        text = said[request.sample_id]
+        text = outputs[request.sample_id]
         if isinstance(text, CallError):
             raise text
         return Completion(text if isinstance(text, str) else text[request.draw], Finish.STOP)
@@ -120,8 +120,8 @@ def _saying(name: str, said: Mapping[str, str | tuple[str, str] | CallError]) ->
     return FakeModel(answer, name=name)
 
 
-def _run(system: System, dataset: Dataset, files: RunFiles, about: Collection[str]) -> None:
-    samples = [sample for sample in dataset.samples if sample.id in about]
+def _run(system: System, dataset: Dataset, files: RunFiles, ids: Collection[str]) -> None:
+    samples = [sample for sample in dataset.samples if sample.id in ids]
     requests = {sample.id: system.request_hash(sample) for sample in samples}
     with RunStore(files, requests) as store:
         write_manifest(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
@@ -131,7 +131,7 @@ def _run(system: System, dataset: Dataset, files: RunFiles, about: Collection[st
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """An encoder that knows some texts and no others; a reader can see its vectors."""
+    """An encoder with fixed vectors of some texts."""
 
     vectors: Mapping[str, tuple[float, ...]]
 

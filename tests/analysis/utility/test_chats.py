@@ -36,30 +36,30 @@ ANSWERS = answer_questions({"s1": "Ann Lee is <Age>."})
 JUDGE = judge_questions({"s1": AnswerPair(masked="It depends on <Age>.", unmasked="No.")})
 
 
-def asked_of(system: ChatSystem) -> tuple[list[Request], object]:
-    """The requests that a model gets, and what becomes of its answers "0", "1", ..."""
+def respond(system: ChatSystem) -> tuple[list[Request], object]:
+    """Return the requests to a model and the response that its answers "0", "1", ... make."""
     requests: list[Request] = []
 
     def answer(request: Request) -> Completion:
         requests.append(request)
         return Completion(str(len(requests) - 1))
 
-    asking = replace(system, model=FakeModel(answer))
-    return requests, asyncio.run(asking.respond(SAMPLE))
+    system = replace(system, model=FakeModel(answer))
+    return requests, asyncio.run(system.respond(SAMPLE))
 
 
 def chat(questions: Questions = ANSWERS, *, model: FakeModel | None = None) -> ChatSystem:
     return ChatSystem(model or FakeModel(), Sampling(max_tokens=9), questions)
 
 
-def test_what_the_answerer_is_sent(assert_golden: Callable[[str, str], None]) -> None:
+def test_the_answer_prompt(assert_golden: Callable[[str, str], None]) -> None:
     (message,) = ANSWERS.messages(SAMPLE)
 
     assert message.role == "user"
     assert_golden("prompts/utility.answer.txt", message.content + "\n")
 
 
-def test_what_the_judge_is_sent(assert_golden: Callable[[str, str], None]) -> None:
+def test_the_judge_prompt_in_both_orders(assert_golden: Callable[[str, str], None]) -> None:
     unmasked_first, masked_first = JUDGE.messages(SAMPLE)
 
     assert_golden("prompts/utility.judge.txt", unmasked_first.content + "\n")
@@ -68,7 +68,7 @@ def test_what_the_judge_is_sent(assert_golden: Callable[[str, str], None]) -> No
     assert swapped.messages(SAMPLE) == (masked_first, unmasked_first)
 
 
-def test_the_judge_is_not_told_which_answer_is_which() -> None:
+def test_the_judge_prompt_does_not_name_the_masked_answer() -> None:
     same = judge_questions({"s1": AnswerPair(masked="No.", unmasked="No.")})
 
     one, other = same.messages(SAMPLE)
@@ -76,8 +76,8 @@ def test_the_judge_is_not_told_which_answer_is_which() -> None:
     assert SAMPLE.description in one.content
 
 
-def test_an_answer_is_one_completion() -> None:
-    requests, response = asked_of(chat())
+def test_the_answerer_gets_one_request() -> None:
+    requests, response = respond(chat())
 
     assert requests == [
         Request("s1", "utility.answer", ANSWERS.messages(SAMPLE), Sampling(max_tokens=9))
@@ -85,8 +85,8 @@ def test_an_answer_is_one_completion() -> None:
     assert response == Completion("0")
 
 
-def test_a_verdict_is_one_draw_for_each_order() -> None:
-    requests, response = asked_of(chat(JUDGE))
+def test_the_judge_gets_one_request_per_order() -> None:
+    requests, response = respond(chat(JUDGE))
 
     assert [(each.prompt, each.draw, each.messages) for each in requests] == [
         ("utility.judge", draw, (message,)) for draw, message in enumerate(JUDGE.messages(SAMPLE))
@@ -94,7 +94,7 @@ def test_a_verdict_is_one_draw_for_each_order() -> None:
     assert response == Draws((Completion("0"), Completion("1")))
 
 
-def test_a_verdict_in_one_order_alone_is_a_failed_call() -> None:
+def test_a_failure_in_one_order_fails_the_verdict() -> None:
     def answer(request: Request) -> Completion:
         if request.draw:
             raise CallError("timeout")
@@ -104,7 +104,7 @@ def test_a_verdict_in_one_order_alone_is_a_failed_call() -> None:
         asyncio.run(chat(JUDGE, model=FakeModel(answer)).respond(SAMPLE))
 
 
-def test_the_card_says_what_answers_depend_on() -> None:
+def test_the_card_has_model_prompt_and_settings() -> None:
     masked_by = ("fake/masker", "detection", "naive")
     questions = answer_questions({"s1": "..."}, masked_by)
     system = chat(questions, model=FakeModel(identity={"weights": "w1"}))
@@ -122,7 +122,7 @@ def test_the_card_says_what_answers_depend_on() -> None:
     assert "masked_by" not in chat().card.settings
 
 
-def test_the_card_says_who_sees_unmasked_text() -> None:
+def test_the_card_names_the_recipient_of_unmasked_text() -> None:
     away = FakeModel(endpoint="https://api.example.com/v1")
 
     assert chat().card.unmasked_text_to == THIS_MACHINE
@@ -139,18 +139,18 @@ def test_the_card_says_who_sees_unmasked_text() -> None:
         replace(chat(), sampling=Sampling(max_tokens=10)),
     ],
 )
-def test_the_hash_changes_with_whatever_is_asked(other: ChatSystem) -> None:
+def test_the_hash_depends_on_model_sampling_and_messages(other: ChatSystem) -> None:
     assert other.request_hash(SAMPLE) != chat().request_hash(SAMPLE)
 
 
-def test_a_stored_card_gives_the_same_hash_without_the_model() -> None:
+def test_a_stored_card_gives_the_same_hash() -> None:
     system = chat(model=FakeModel(identity={"weights": "w1"}))
     stored = replace(system.card, settings=json.loads(json.dumps(asdict(system.card)))["settings"])
 
     assert request_hash(stored, ANSWERS.messages(SAMPLE)) == system.request_hash(SAMPLE)
 
 
-def test_the_hash_knows_the_order_of_the_questions() -> None:
+def test_the_hash_depends_on_order_and_role_of_messages() -> None:
     one, other = JUDGE.messages(SAMPLE)
     card = chat(JUDGE).card
 
@@ -158,12 +158,8 @@ def test_the_hash_knows_the_order_of_the_questions() -> None:
     assert request_hash(card, (one,)) != request_hash(card, (Message("system", one.content),))
 
 
-def test_what_there_is_to_ask_about() -> None:
-    assert list(ANSWERS.fields) == list(JUDGE.fields) == ["s1"]
-
-
 def verdict(first: str, second: str) -> Draws:
-    """What a judge says in the one order and in the other."""
+    """The replies of a judge in both orders."""
     return Draws((Completion(first), Completion(second)))
 
 
@@ -180,15 +176,15 @@ def verdict(first: str, second: str) -> Draws:
         (Completion("I won't.", Finish.REFUSAL), None),
     ],
 )
-def test_what_an_answerer_says(completion: Completion, answer: str | None) -> None:
+def test_read_answer(completion: Completion, answer: str | None) -> None:
     assert read_answer(completion) == answer
 
 
-def test_draws_are_no_answer() -> None:
+def test_read_answer_rejects_draws() -> None:
     assert read_answer(Draws((Completion("Young."),))) is None
 
 
-def test_both_orders_are_averaged() -> None:
+def test_ratings_are_averaged_over_both_orders() -> None:
     # The masked answer is B in the first order and A in the second.
     ratings = read_verdict(verdict("### Ratings: A=8, B=5", "### Ratings: A=7, B=10"))
 
@@ -196,7 +192,7 @@ def test_both_orders_are_averaged() -> None:
     assert ratings.utility == 5 / 8
 
 
-def test_a_judge_who_prefers_what_comes_first_prefers_neither() -> None:
+def test_a_preference_for_the_first_answer_cancels_out() -> None:
     ratings = read_verdict(verdict("A=8, B=6", "A=8, B=6"))
 
     assert ratings == Ratings(masked=7.0, unmasked=7.0)
@@ -214,7 +210,7 @@ def test_a_judge_who_prefers_what_comes_first_prefers_neither() -> None:
         (Ratings(masked=1, unmasked=1), 1.0),
     ],
 )
-def test_the_share_that_the_masked_answer_keeps(ratings: Ratings, utility: float) -> None:
+def test_utility_of_ratings(ratings: Ratings, utility: float) -> None:
     assert ratings.utility == utility
 
 
@@ -231,7 +227,7 @@ def test_the_share_that_the_masked_answer_keeps(ratings: Ratings, utility: float
         "First I thought A=2, B=3. ### Ratings: A=7, B=9",
     ],
 )
-def test_ratings_are_read_in_the_forms_that_models_give_them(text: str) -> None:
+def test_ratings_are_parsed_in_many_formats(text: str) -> None:
     assert read_verdict(verdict(text, "A=9, B=7")) == Ratings(masked=9.0, unmasked=7.0)
 
 
@@ -253,7 +249,7 @@ def test_ratings_are_read_in_the_forms_that_models_give_them(text: str) -> None:
         "<think>A=7, B=9",
     ],
 )
-def test_a_verdict_without_ratings_is_none(text: str) -> None:
+def test_a_reply_without_valid_ratings_gives_none(text: str) -> None:
     assert read_verdict(verdict("A=7, B=9", text)) is None
     assert read_verdict(verdict(text, "A=7, B=9")) is None
 
@@ -261,25 +257,25 @@ def test_a_verdict_without_ratings_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "outcome"),
     [
-        # The rewritten text is A first, then B.
+        # The rewritten text is A in the first order and B in the second.
         ("A", "B", Preference.WIN),
         ("B", "A", Preference.LOSS),
         ("tie", "Tie", Preference.TIE),
-        # Whichever comes first, or last; or only one order decides.
+        # The orders disagree.
         ("A", "A", Preference.FLIP),
         ("B", "B", Preference.FLIP),
         ("A", "tie", Preference.FLIP),
         ("tie", "A", Preference.FLIP),
     ],
 )
-def test_both_orders_make_one_outcome(first: str, second: str, outcome: Preference) -> None:
-    said = verdict(f"### Better: {first}", f"### Better: {second}")
+def test_both_orders_give_one_preference(first: str, second: str, outcome: Preference) -> None:
+    response = verdict(f"### Better: {first}", f"### Better: {second}")
 
-    assert read_preference(said) is outcome
+    assert read_preference(response) is outcome
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome"),
+    ("text", "outcome"),
     [
         ("<think>Better: A</think>It keeps more.\n### Better: B", Preference.LOSS),
         ("Better: A\nNo.\n**Better:** Version B", Preference.LOSS),
@@ -290,13 +286,13 @@ def test_both_orders_make_one_outcome(first: str, second: str, outcome: Preferen
         ("", None),
     ],
 )
-def test_what_is_read_of_a_verdict(said: str, outcome: Preference | None) -> None:
-    assert read_preference(verdict(said, "### Better: A")) is outcome
+def test_preferences_are_parsed_in_many_formats(text: str, outcome: Preference | None) -> None:
+    assert read_preference(verdict(text, "### Better: A")) is outcome
 
 
 @pytest.mark.parametrize(
-    ("said", "read"), [("A=7, B=9", read_verdict), ("### Better: A", read_preference)]
+    ("text", "read"), [("A=7, B=9", read_verdict), ("### Better: A", read_preference)]
 )
-def test_one_order_alone_says_nothing(said: str, read: Callable[[ModelResponse], object]) -> None:
-    assert read(Completion(said)) is None
-    assert read(Draws((Completion(said),))) is None
+def test_one_order_alone_gives_none(text: str, read: Callable[[ModelResponse], object]) -> None:
+    assert read(Completion(text)) is None
+    assert read(Draws((Completion(text),))) is None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-# Answers as directions: those of 3-4-5 triangles have plain cosines.
+# Directions with simple cosines.
 ENCODER = Vectors({"east": (1.0, 0.0), "north": (0.0, 1.0), "between": (0.6, 0.8)})
 MEASURING = Measuring("vectors", ENCODER)
 SYSTEM = "fake/masker+naive"
@@ -41,27 +41,25 @@ UNMASKED = {"s1": "east", "s2": "east", "s3": "east"}
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
-    """Ann Lee, 32, three times, and once more; asked about are the first three."""
+    """Four equal samples about Ann Lee, 32; most tests ask about the first three."""
     records = [sample_record(f"s{number}") for number in (1, 2, 3, 4)]
     return load_dataset(str(write_lines(tmp_path / "set.jsonl", records)))
 
 
 def collected(results: Path, measuring: Measuring = MEASURING) -> dict[tuple[str, str], Measured]:
-    """Rows by condition and measure."""
+    """Return rows by condition and measure."""
     collection = collect_utility(results, measuring)
     assert collection.left_out == ()
     return {(row.condition, row.measure): (row, figures) for row, figures in collection.measured}
 
 
-def test_nothing_stored_is_nothing_measured(tmp_path: Path) -> None:
+def test_an_empty_folder_has_no_figures(tmp_path: Path) -> None:
     collection = collect_utility(tmp_path, MEASURING)
 
     assert (collection.measured, collection.left_out) == ((), ())
 
 
-def test_without_a_mask_there_is_no_privacy_and_all_utility(
-    tmp_path: Path, dataset: Dataset
-) -> None:
+def test_no_mask_has_privacy_0_and_utility_1(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
 
     ((row, figures),) = collected(tmp_path).values()
@@ -77,7 +75,7 @@ def test_without_a_mask_there_is_no_privacy_and_all_utility(
     assert row.means.balanced == Mean(0.5, 3)
 
 
-def test_privacy_and_the_cosine_of_the_answers(tmp_path: Path, dataset: Dataset) -> None:
+def test_privacy_and_cosine_of_gold_maskings(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
     run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(UNMASKED, "north"))
     run_answerer(tmp_path, dataset, "mask-query-unrelated", dict.fromkeys(UNMASKED, "between"))
@@ -89,14 +87,14 @@ def test_privacy_and_the_cosine_of_the_answers(tmp_path: Path, dataset: Dataset)
     assert everything.means.privacy == Mean(1.0, 3)
     assert everything.means.utility == Mean(0.0, 3)
     assert everything.means.balanced == Mean(0.5, 3)
-    # The name is masked and the age stays: one of two occurrences.
+    # The name is masked, the age is not: one of two occurrences.
     ideal, figures = rows["mask-query-unrelated", "cosine vectors"]
     assert ideal.means.privacy == Mean(0.5, 3)
     assert ideal.means.utility.value == pytest.approx(0.6)
     assert figures[0].balanced(0.5) == pytest.approx(0.55)
 
 
-def test_the_weight_is_that_of_privacy(tmp_path: Path, dataset: Dataset) -> None:
+def test_the_weight_applies_to_privacy(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
 
     ((row, _),) = collected(tmp_path, Measuring("vectors", ENCODER, weight=0.9)).values()
@@ -105,10 +103,10 @@ def test_the_weight_is_that_of_privacy(tmp_path: Path, dataset: Dataset) -> None
     assert row.weight == 0.9
 
 
-def test_every_reason_for_a_missing_utility_is_counted(tmp_path: Path, dataset: Dataset) -> None:
+def test_missing_utilities_are_counted_by_reason(tmp_path: Path, dataset: Dataset) -> None:
     unmasked: dict[str, str | CallError] = {**UNMASKED, "s4": CallError("timeout")}
-    said = dict.fromkeys(unmasked, ('Subject1{"Ann Lee": "PER"}', "### Answer: []"))
-    run_masker(tmp_path, dataset, {**said, "s1": ("", "### Answer: []")})
+    outputs = dict.fromkeys(unmasked, ('Subject1{"Ann Lee": "PER"}', "### Answer: []"))
+    run_masker(tmp_path, dataset, {**outputs, "s1": ("", "### Answer: []")})
     run_answerer(tmp_path, dataset, "no-mask", unmasked)
     answers = {"s2": " ", "s3": "between", "s4": "east"}
     run_answerer(tmp_path, dataset, SYSTEM, answers)
@@ -128,10 +126,10 @@ def test_every_reason_for_a_missing_utility_is_counted(tmp_path: Path, dataset: 
     assert (row.asked, row.samples, row.complete) == (4, 4, False)
 
 
-def test_a_judge_makes_rows_of_its_own(tmp_path: Path, dataset: Dataset) -> None:
+def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
     run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(UNMASKED, "north"))
-    # Unmasked first, then masked first.
+    # The unmasked answer is A in the first order, B in the second.
     verdicts = {"s1": ("A=9, B=4", "A=6, B=9"), "s2": ("A=9, B=4", "both are fine")}
     run_judge(tmp_path, dataset, "mask-all", verdicts)
 
@@ -152,7 +150,7 @@ def test_a_judge_makes_rows_of_its_own(tmp_path: Path, dataset: Dataset) -> None
     assert nothing_masked.means.ratings is None
 
 
-def test_a_verdict_that_failed_is_missing(tmp_path: Path, dataset: Dataset) -> None:
+def test_a_failed_verdict_is_missing(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
     run_answerer(tmp_path, dataset, "mask-all", {"s1": "north"})
     run_judge(tmp_path, dataset, "mask-all", {"s1": CallError("timeout")})
@@ -163,7 +161,7 @@ def test_a_verdict_that_failed_is_missing(tmp_path: Path, dataset: Dataset) -> N
     assert row.means.utility == row.means.balanced == Mean(None, 0)
 
 
-def test_a_verdict_on_another_answer_is_none(tmp_path: Path, dataset: Dataset) -> None:
+def test_a_verdict_on_an_outdated_answer_is_missing(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
     run_answerer(tmp_path, dataset, "mask-all", {"s1": "north"})
     run_judge(tmp_path, dataset, "mask-all", {"s1": ("A=9, B=4", "A=6, B=9")})
@@ -188,7 +186,7 @@ def test_a_sample_without_pii_has_no_privacy(tmp_path: Path) -> None:
     assert row.complete
 
 
-def test_rows_stand_in_the_order_of_the_paper(tmp_path: Path, dataset: Dataset) -> None:
+def test_rows_are_sorted_by_measure_and_condition(tmp_path: Path, dataset: Dataset) -> None:
     run_masker(tmp_path, dataset, {"s1": ("Subject1{}", "### Answer: []")})
     conditions = ["no-mask", "mask-all", "mask-query-unrelated", SYSTEM]
     for condition in reversed(conditions):
@@ -202,7 +200,9 @@ def test_rows_stand_in_the_order_of_the_paper(tmp_path: Path, dataset: Dataset) 
     ]
 
 
-def test_a_signature_names_all_that_the_figures_depend_on(tmp_path: Path, dataset: Dataset) -> None:
+def test_a_signature_names_data_prompts_models_and_settings(
+    tmp_path: Path, dataset: Dataset
+) -> None:
     run_masker(tmp_path, dataset, {"s1": ("Subject1{}", "### Answer: []")})
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
     run_answerer(tmp_path, dataset, SYSTEM, {"s1": "east"})
@@ -230,9 +230,7 @@ def test_a_signature_names_all_that_the_figures_depend_on(tmp_path: Path, datase
     assert "utility.judge@" in prompts
 
 
-def test_runs_that_cannot_be_compared_are_left_out_and_told(
-    tmp_path: Path, dataset: Dataset
-) -> None:
+def test_runs_without_a_no_mask_run_are_left_out(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "mask-all", {"s1": "east"})
 
     collection = collect_utility(tmp_path, MEASURING)
@@ -246,7 +244,7 @@ def test_runs_that_cannot_be_compared_are_left_out_and_told(
     )
 
 
-def test_a_dataset_that_is_gone_leaves_its_runs_out(tmp_path: Path, dataset: Dataset) -> None:
+def test_runs_on_a_deleted_dataset_are_left_out(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
     (tmp_path / "set.jsonl").unlink()
 
@@ -295,15 +293,15 @@ JUDGED = "demo,mask-query-unrelated,local/small,judge fake/judge"
 ROWS = [*(row for row, _ in ALL), *published_figures()]
 
 
-def test_the_table_of_figures(assert_golden: Callable[[str, str], None]) -> None:
+def test_utility_csv(assert_golden: Callable[[str, str], None]) -> None:
     assert_golden("utility.csv", to_csv(ROWS))
 
 
-def test_the_page_of_figures(assert_golden: Callable[[str, str], None]) -> None:
+def test_utility_markdown(assert_golden: Callable[[str, str], None]) -> None:
     assert_golden("utility.md", to_markdown(ROWS))
 
 
-def test_figures_of_samples() -> None:
+def test_samples_csv() -> None:
     assert samples_to_csv(ALL[2:3]).splitlines() == [
         f"{KEYS},id,privacy,utility,balanced,missing,rating_masked,rating_unmasked",
         f"{JUDGED},s1,0.7500,0.5000,0.6250,,5.0000,9.0000",
@@ -312,13 +310,13 @@ def test_figures_of_samples() -> None:
     ]
 
 
-def test_tables_of_nothing_have_their_columns() -> None:
+def test_empty_tables_have_a_header() -> None:
     assert to_csv([]).startswith("source,dataset,condition,")
     assert samples_to_csv([]).startswith("dataset,condition,")
     assert to_markdown([]).startswith("# Privacy and utility")
 
 
-def test_where_the_files_are(tmp_path: Path) -> None:
+def test_utility_files_are_written(tmp_path: Path) -> None:
     paths = write_utility(ALL, published_figures(), tmp_path)
 
     assert list(paths) == [

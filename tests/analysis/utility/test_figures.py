@@ -33,7 +33,7 @@ TEXT = "Ann Lee is 32. Ann Lee!"
 HEADER = "table,task,dataset,model,strategy,metric,value,note\n"
 
 
-def test_the_balance_is_the_weighted_mean() -> None:
+def test_balance_is_the_weighted_mean() -> None:
     figures = SampleFigures("s1", privacy=0.8, utility=0.4)
 
     assert figures.balanced(0.5) == pytest.approx(0.6)
@@ -49,11 +49,11 @@ def test_the_balance_is_the_weighted_mean() -> None:
         SampleFigures("s1", privacy=0.8, utility=None, missing=Missing.NO_ANSWER),
     ],
 )
-def test_there_is_no_balance_of_one_figure(figures: SampleFigures) -> None:
+def test_balance_needs_privacy_and_utility(figures: SampleFigures) -> None:
     assert figures.balanced(0.5) is None
 
 
-def test_what_is_missing_is_counted_and_in_no_mean() -> None:
+def test_missing_figures_are_counted_but_not_averaged() -> None:
     means = Means.of(
         [
             SampleFigures("s1", 1.0, 0.5, ratings=Ratings(masked=5, unmasked=9)),
@@ -74,26 +74,26 @@ def test_what_is_missing_is_counted_and_in_no_mean() -> None:
     )
 
 
-def test_a_mean_over_nothing_is_none() -> None:
+def test_the_mean_of_no_samples_is_none() -> None:
     assert Means.of([], 0.5) == Means(Mean(None, 0), Mean(None, 0), Mean(None, 0))
 
 
 @pytest.mark.parametrize(
     ("masked", "cosine"), [("east", 1.0), ("north", 0.0), ("west", 0.0), ("both", 0.8)]
 )
-def test_similarity_is_the_cosine_from_0_to_1(masked: str, cosine: float) -> None:
+def test_similarity_is_the_clipped_cosine(masked: str, cosine: float) -> None:
     encoder = Vectors({**ENCODER.vectors, "both": (0.8, 0.6)})
 
     assert similarity(encoder, masked, "east") == pytest.approx(cosine)
 
 
-def test_rounding_does_not_pass_1() -> None:
+def test_similarity_never_exceeds_1() -> None:
     encoder = Vectors({"one": (1.0, 1e-3), "other": (1.0, 1e-3)})
 
     assert similarity(encoder, "one", "other") == 1.0
 
 
-def test_an_answer_is_as_itself_whatever_the_encoder_says() -> None:
+def test_equal_answers_have_similarity_1() -> None:
     assert similarity(Vectors({}), "same", "same") == 1.0
 
 
@@ -104,52 +104,54 @@ def test_an_answer_is_as_itself_whatever_the_encoder_says() -> None:
         (["Ann Lee", "32"], TEXT, [(11, 13)], 1 / 3),
         (["Ann Lee", "32"], TEXT, [(0, 7), (15, 22)], 2 / 3),
         (["Ann Lee", "32"], TEXT, [(0, 7), (11, 13), (15, 22)], 1),
-        # An entity that is masked in part is gone.
+        # A partly masked occurrence counts as masked.
         (["Ann Lee", "32"], TEXT, [(0, 3), (12, 13), (21, 23)], 1),
-        # One of two people counts once, in whatever writing.
+        # Spellings of one value count once.
         (["Ann Lee", "32", "32", "ANN LEE"], TEXT, [(0, 7), (15, 22)], 2 / 3),
         (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", [], 0),
         (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", [(0, 6)], 1 / 3),
-        (["May"], "May may sing.", [(0, 3)], 1),  # a short word in lower case is another
-        # An age does not stand in a year; what stands only inside of words is counted there.
+        (["May"], "May may sing.", [(0, 3)], 1),  # `may` is another word
+        # A number inside a year does not count, unless it occurs only inside words.
         (["32"], "She is 32, born in 1932.", [(7, 9)], 1),
         (["42"], "User ann42 wrote.", [], 0),
         (["42"], "User ann42 wrote.", [(8, 10)], 1),
-        # Without spaces each letter is a word.
+        # Text without spaces.
         (["张伟", "北京"], "张伟住在北京", [(0, 2)], 1 / 2),
-        # Of overlapping entities each counts: Acme Bank once and Acme twice.
+        # Overlapping entities count separately: Acme Bank once and Acme twice.
         (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(0, 9)], 2 / 3),
         (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(11, 15)], 1 / 3),
         (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(0, 4), (11, 15)], 1),
     ],
 )
-def test_the_share_of_occurrences_that_are_gone(
+def test_privacy_is_the_share_of_masked_occurrences(
     entities: list[str], text: str, masked: list[tuple[int, int]], expected: float
 ) -> None:
     assert privacy(entities, text, masked) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("entities", "text", "found"),
+    ("entities", "text", "entity"),
     [
         (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", "O'Neil"),
         (["32"], "She is 32, born in 1932.", "32"),
         (["42"], "User ann42 wrote.", "42"),
     ],
 )
-def test_what_is_masked_by_its_text_is_gone(entities: list[str], text: str, found: str) -> None:
-    hidden = mask(text, [(found, "PER")])
+def test_masking_an_entity_hides_all_its_occurrences(
+    entities: list[str], text: str, entity: str
+) -> None:
+    hidden = mask(text, [(entity, "PER")])
 
     assert privacy(entities, text, [(span.start, span.end) for span in hidden.spans]) == 1
 
 
 @pytest.mark.parametrize("entities", [[], ["", " "], ["Bo"]])
-def test_there_is_no_privacy_where_there_is_no_pii(entities: list[str]) -> None:
+def test_privacy_is_none_without_pii(entities: list[str]) -> None:
     assert privacy(entities, TEXT, []) is None
 
 
 @given(words_and_entities())
-def test_it_is_0_without_a_mask_and_1_if_everything_is_masked(
+def test_privacy_is_0_for_no_mask_and_1_for_mask_all(
     drawn: tuple[str, list[tuple[str, str]], list[str]],
 ) -> None:
     text, entities, keep = drawn
@@ -170,21 +172,21 @@ def test_it_is_0_without_a_mask_and_1_if_everything_is_masked(
         ("Ann, 32, of Oslo. Ann.", 0),
         ("Somebody.", 1),
         ("Thirty-two, and Ann.", 1 / 2),
-        # What is said more often than before is not below 0.
+        # More occurrences than in the original.
         ("Ann Ann Ann Ann Ann", 0),
     ],
 )
-def test_a_rewritten_text_holds_what_it_tells_in_any_form(rewritten: str, expected: float) -> None:
+def test_privacy_of_rewriting_counts_restated_entities(rewritten: str, expected: float) -> None:
     original = "Ann, 32, of Oslo. Ann."
 
     assert privacy_of_rewriting(["Ann", "32", "Oslo"], original, rewritten) == expected
 
 
-def test_where_there_is_nothing_to_protect_a_rewriting_has_no_privacy() -> None:
+def test_privacy_of_rewriting_is_none_without_pii() -> None:
     assert privacy_of_rewriting(["Bo", " "], "Ann.", "Bo.") is None
 
 
-def test_the_figures_of_the_paper() -> None:
+def test_published_figures() -> None:
     rows = published_figures()
 
     assert [
@@ -198,7 +200,7 @@ def test_the_figures_of_the_paper() -> None:
     assert not any(row.complete or row.signature for row in rows)
 
 
-def test_figures_of_other_tasks_are_left(tmp_path: Path) -> None:
+def test_published_figures_ignore_other_tasks(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text(HEADER + "2,detection,single,human,,strict_f1,0.9,\n", encoding="utf-8")
 
@@ -213,7 +215,7 @@ def test_figures_of_other_tasks_are_left(tmp_path: Path) -> None:
         "8,privacy_utility,set,m,no-mask,f1,0.5,",
     ],
 )
-def test_what_is_no_figure(tmp_path: Path, line: str) -> None:
+def test_invalid_published_figures_are_an_error(tmp_path: Path, line: str) -> None:
     path = tmp_path / "results.csv"
     path.write_text(HEADER + line + "\n", encoding="utf-8")
 

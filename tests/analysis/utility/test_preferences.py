@@ -15,7 +15,7 @@ from tests.builders import make_sample
 SAMPLE = make_sample("s1")
 
 
-def test_the_judge_sees_both_texts_in_both_orders() -> None:
+def test_the_texts_prompt_shows_both_texts_in_both_orders() -> None:
     pairs = text_pairs([SAMPLE, make_sample("s2")], {"s1": Rewritten("Somebody is 32.")})
 
     assert pairs == {"s1": TextPair("Somebody is 32.", "<Full Name> is 32.")}
@@ -44,7 +44,7 @@ def test_ties_and_flips_count_half(counts: dict[str, int], preferred: float | No
     assert row(**counts).preferred == preferred
 
 
-def test_figures_are_written() -> None:
+def test_preferences_as_table_and_csv() -> None:
     table = preferences_to_table([row(win=3, loss=1, flip=2)])
 
     assert table.splitlines()[2].split("|")[4:12] == [

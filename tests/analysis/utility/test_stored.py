@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 SYSTEM = condition_of(MASKER[0], MASKER[2])
 AGE = ('Subject1{"32": "DEM"}', "### Answer: []")
-"""A system that finds the age of Ann Lee, 32, and takes nothing for needed."""
+"""Outputs of a system that finds only the age, and no related entity."""
 
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
-    """Ann Lee, 32, three times, and once without a query."""
+    """Three equal samples about Ann Lee, 32, and one without a query."""
     records = [sample_record(f"s{number}") for number in (1, 2, 3)]
     records.append(sample_record("without-query", query=None, related=[]))
     return load_dataset(str(write_lines(tmp_path / "set.jsonl", records)))
@@ -64,7 +64,7 @@ def dataset(tmp_path: Path) -> Dataset:
         ("mask-query-unrelated", ["<Full Name> is 32.", "Bo and <Full Name> are 32."]),
     ],
 )
-def test_what_gold_masks(condition: str, texts: list[str]) -> None:
+def test_masking_by_gold(condition: str, texts: list[str]) -> None:
     entity = {"text": "Ann Lee", "type": "PER", "spans": [[7, 14]]}
     bo = make_sample(
         "s2",
@@ -78,7 +78,7 @@ def test_what_gold_masks(condition: str, texts: list[str]) -> None:
     assert [masked["s1"].text, masked["s2"].text] == texts
 
 
-def test_gold_knows_its_conditions_alone() -> None:
+def test_masking_by_gold_rejects_other_conditions() -> None:
     with pytest.raises(ValueError, match="mask-some is no condition"):
         mask_by_gold("mask-some", [])
 
@@ -95,9 +95,7 @@ def test_gold_knows_its_conditions_alone() -> None:
         ({"s1": Prediction(Status.INFRA_ERROR)}, {}),
     ],
 )
-def test_a_system_masks_what_it_finds_and_does_not_need_unless_it_failed(
-    predictions: dict[str, Prediction], texts: dict[str, str]
-) -> None:
+def test_masking_by_a_system(predictions: dict[str, Prediction], texts: dict[str, str]) -> None:
     masked = mask_by_system(Masker(oracle=False, predictions=predictions), [make_sample("s1")])
 
     assert {sample_id: each.text for sample_id, each in masked.items()} == texts
@@ -107,12 +105,12 @@ def test_a_system_masks_what_it_finds_and_does_not_need_unless_it_failed(
     ("strategy", "related", "oracle", "masked"),
     [
         ("naive", "### Answer: []", False, {"s1"}),
-        # A part that failed fails the masking; an oracle in either part is one.
+        # A failed query-related answer; an oracle in one of the two runs.
         ("naive", "no list", False, set()),
         ("naive-choice", "### Answer: []", True, {"s1"}),
     ],
 )
-def test_stored_runs_of_a_system_are_read_back(
+def test_a_masker_is_read_from_its_runs(
     tmp_path: Path, dataset: Dataset, strategy: str, related: str, oracle: bool, masked: set[str]
 ) -> None:
     run_masker(tmp_path, dataset, {"s1": (AGE[0], related)}, strategy)
@@ -123,7 +121,7 @@ def test_stored_runs_of_a_system_are_read_back(
     assert mask_by_system(masker, dataset.samples).keys() == masked
 
 
-def test_a_run_that_is_not_there_or_on_what_the_dataset_was_before(
+def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
     tmp_path: Path, dataset: Dataset
 ) -> None:
     with pytest.raises(InputFileError, match=r"fake--masker/detection/set-\w+\.run\.json"):
@@ -138,30 +136,28 @@ def test_a_run_that_is_not_there_or_on_what_the_dataset_was_before(
         read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
 
 
-def test_how_the_condition_of_a_system_is_called() -> None:
+def test_the_condition_of_a_system() -> None:
     assert condition_of("bilstm-crf", "embedding") == "bilstm-crf+embedding"
 
 
 @pytest.mark.parametrize("condition", ["mask-all", "openai/gpt-4o@host:80+naive+schema"])
-def test_the_name_of_a_run_tells_dataset_and_condition(condition: str) -> None:
+def test_run_names_contain_dataset_and_condition(condition: str) -> None:
     assert split_name(run_name("demo", condition)) == ("demo", condition)
 
 
-def test_where_answers_and_verdicts_are(tmp_path: Path) -> None:
+def test_folders_of_answers_and_verdicts(tmp_path: Path) -> None:
     assert answers_folder(tmp_path) == tmp_path / "utility" / "answers"
     assert verdicts_folder(tmp_path, "local/x") == tmp_path / "utility" / "verdicts/local--x"
 
 
-def test_nothing_is_stored_in_an_empty_folder(tmp_path: Path) -> None:
+def test_an_empty_folder_has_no_runs(tmp_path: Path) -> None:
     assert read_answerers(tmp_path, []) == []
     assert read_judges(tmp_path, ANSWERER, "demo@mask-all", []) == []
 
 
-def test_answers_are_read_back_as_far_as_the_same_was_asked(
-    tmp_path: Path, dataset: Dataset
-) -> None:
-    said: dict[str, str | CallError] = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
-    run_answerer(tmp_path, dataset, "mask-all", said)
+def test_stored_answers_match_by_request(tmp_path: Path, dataset: Dataset) -> None:
+    answers: dict[str, str | CallError] = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
+    run_answerer(tmp_path, dataset, "mask-all", answers)
     (run,) = read_answerers(tmp_path, [])
 
     asked = "<Full Name> is <Age>."
@@ -173,9 +169,7 @@ def test_answers_are_read_back_as_far_as_the_same_was_asked(
     assert run.responses(answer_questions({"s1": asked}), dataset.samples).keys() == {"s1"}
 
 
-def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
-    tmp_path: Path, dataset: Dataset
-) -> None:
+def test_stored_verdicts_match_by_their_answers(tmp_path: Path, dataset: Dataset) -> None:
     for condition in ("no-mask", "mask-all"):
         run_answerer(tmp_path, dataset, condition, {"s1": condition, "s2": condition})
     run_judge(tmp_path, dataset, "mask-all", {"s1": ("A=9, B=1", "A=1, B=9"), "s2": ("", "")})
@@ -193,118 +187,116 @@ def test_verdicts_are_read_back_with_the_answers_that_they_are_about(
     assert read_judges(tmp_path, "another/answerer", f"{dataset.name}@mask-all", []) == []
 
 
-def test_what_cannot_be_read_is_told_with_what_mends_it(tmp_path: Path, dataset: Dataset) -> None:
+def test_unreadable_manifests_and_lines_are_reported(tmp_path: Path, dataset: Dataset) -> None:
     for condition in ("mask-all", "no-mask"):
         run_answerer(tmp_path, dataset, condition, {"s1": "east"})
     manifest, other = sorted(answers_folder(tmp_path).rglob("*.run.json"))
     manifest.write_text("{}")
     lines = other.with_name(other.name.replace(".run.json", ".jsonl"))
     lines.write_text("{}\n")
-    told: list[str] = []
+    left_out: list[str] = []
 
-    read_answerers(tmp_path, told)
+    read_answerers(tmp_path, left_out)
 
-    assert told == [
+    assert left_out == [
         f"{manifest}: no manifest of a run: record: 'system' is missing; {MANIFEST_REMEDY}",
         f"{lines}:1: record: 'id' is missing; {LINE_REMEDY}",
     ]
 
 
-def held(results: Path, dataset: Dataset, condition: str) -> ConditionAnswers:
-    """The answers under a condition against those to no mask."""
+def load(results: Path, dataset: Dataset, condition: str) -> ConditionAnswers:
+    """Load the answers under a condition with those to no-mask."""
     runs = {run.condition: run for run in read_answerers(results, [])}
     return load_answers(results, dataset, runs[condition], runs["no-mask"])
 
 
-def test_who_was_asked_and_who_answered(tmp_path: Path, dataset: Dataset) -> None:
+def test_answers_are_paired_for_samples_that_have_both(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": CallError("timeout")})
     run_answerer(tmp_path, dataset, "mask-all", {"s1": "It depends.", "s2": "Who knows?"})
 
-    found = held(tmp_path, dataset, "mask-all")
+    answers = load(tmp_path, dataset, "mask-all")
 
-    assert (found.run.condition, found.oracle) == ("mask-all", True)
-    assert [sample.id for sample in found.samples] == ["s1", "s2", "s3"]
-    assert [sample.id for sample in found.asked] == ["s1", "s2"]
-    assert found.maskings["s1"].text == "<Full Name> is <Age>."
-    assert found.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
+    assert (answers.run.condition, answers.oracle) == ("mask-all", True)
+    assert [sample.id for sample in answers.samples] == ["s1", "s2", "s3"]
+    assert [sample.id for sample in answers.asked] == ["s1", "s2"]
+    assert answers.maskings["s1"].text == "<Full Name> is <Age>."
+    assert answers.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
 
 
-def test_the_run_without_a_mask_is_beside_itself(tmp_path: Path, dataset: Dataset) -> None:
+def test_no_mask_is_compared_with_itself(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."})
 
-    found = held(tmp_path, dataset, "no-mask")
+    answers = load(tmp_path, dataset, "no-mask")
 
-    assert not found.oracle
-    assert found.pairs == {"s1": AnswerPair(masked="No.", unmasked="No.")}
+    assert not answers.oracle
+    assert answers.pairs == {"s1": AnswerPair(masked="No.", unmasked="No.")}
 
 
-def test_a_system_masks_those_that_it_answered(tmp_path: Path, dataset: Dataset) -> None:
+def test_samples_where_the_masker_failed_have_no_masking(tmp_path: Path, dataset: Dataset) -> None:
     run_masker(tmp_path, dataset, {"s1": AGE, "s2": ("", "### Answer: []")})
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
     run_answerer(tmp_path, dataset, SYSTEM, {"s1": "It depends."})
 
-    found = held(tmp_path, dataset, SYSTEM)
+    answers = load(tmp_path, dataset, SYSTEM)
 
-    assert not found.oracle
-    assert [sample.id for sample in found.asked] == ["s1", "s2"]
-    assert {name: masked.text for name, masked in found.maskings.items()} == {
+    assert not answers.oracle
+    assert [sample.id for sample in answers.asked] == ["s1", "s2"]
+    assert {name: masked.text for name, masked in answers.maskings.items()} == {
         "s1": "Ann Lee is <Age>."
     }
-    assert found.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
+    assert answers.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
 
 
-def test_an_answer_to_what_was_masked_before_does_not_count(
-    tmp_path: Path, dataset: Dataset
-) -> None:
+def test_answers_to_outdated_maskings_are_ignored(tmp_path: Path, dataset: Dataset) -> None:
     run_masker(tmp_path, dataset, {"s1": AGE, "s2": AGE})
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
     run_answerer(tmp_path, dataset, SYSTEM, {"s1": "It depends.", "s2": "It depends."})
     (tmp_path / "runs").rename(tmp_path / "before")
     run_masker(tmp_path, dataset, {"s1": AGE, "s2": ("Subject1{}", "### Answer: []")})
 
-    found = held(tmp_path, dataset, SYSTEM)
+    answers = load(tmp_path, dataset, SYSTEM)
 
-    assert found.maskings["s2"].text == "Ann Lee is 32."
-    assert found.pairs.keys() == {"s1"}
+    assert answers.maskings["s2"].text == "Ann Lee is 32."
+    assert answers.pairs.keys() == {"s1"}
 
 
 @pytest.mark.parametrize("condition", ["no-mask", "mask-all"])
-def test_a_dataset_that_has_changed(tmp_path: Path, dataset: Dataset, condition: str) -> None:
+def test_a_changed_dataset_is_an_error(tmp_path: Path, dataset: Dataset, condition: str) -> None:
     for each in {"no-mask", condition}:
         run_answerer(tmp_path, dataset, each, {"s1": "No."})
 
     with pytest.raises(StaleAnswersError, match="the dataset has changed"):
-        held(tmp_path, replace(dataset, sha256="0" * 64), condition)
+        load(tmp_path, replace(dataset, sha256="0" * 64), condition)
 
 
 @pytest.mark.parametrize(
-    ("said", "max_tokens", "reason"),
+    ("answers", "max_tokens", "reason"),
     [
         ({"s1": "No."}, 20, "no-mask was asked with other settings"),
         ({}, 10, "no stored answer matches the current requests"),
     ],
 )
 def test_answers_that_cannot_be_compared(
-    tmp_path: Path, dataset: Dataset, said: dict[str, str], max_tokens: int, reason: str
+    tmp_path: Path, dataset: Dataset, answers: dict[str, str], max_tokens: int, reason: str
 ) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."}, max_tokens=10)
-    run_answerer(tmp_path, dataset, "mask-all", said, max_tokens=max_tokens)
+    run_answerer(tmp_path, dataset, "mask-all", answers, max_tokens=max_tokens)
 
     with pytest.raises(StaleAnswersError, match=reason):
-        held(tmp_path, dataset, "mask-all")
+        load(tmp_path, dataset, "mask-all")
 
 
-def test_a_system_whose_runs_are_gone(tmp_path: Path, dataset: Dataset) -> None:
+def test_missing_runs_of_the_masker_are_an_error(tmp_path: Path, dataset: Dataset) -> None:
     run_masker(tmp_path, dataset, {"s1": AGE})
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."})
     run_answerer(tmp_path, dataset, SYSTEM, {"s1": "No."})
     (tmp_path / "runs").rename(tmp_path / "gone")
 
     with pytest.raises(InputFileError, match="no manifest of a run"):
-        held(tmp_path, dataset, SYSTEM)
+        load(tmp_path, dataset, SYSTEM)
 
 
-def test_a_pair_needs_both_answers() -> None:
+def test_answer_pairs_need_both_answers() -> None:
     masked = {"s1": Completion("A"), "s2": Completion(""), "s3": Completion("C"), "s4": None}
     unmasked = {"s1": Completion("1"), "s2": Completion("2"), "s3": None, "s4": Completion("4")}
 
