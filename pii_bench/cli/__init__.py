@@ -66,7 +66,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 _GROUPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "export": "export runs or training examples in other formats",
-        "data": "work on dataset files: build, check, perturb, stats, quality",
+        "data": "make, check and describe dataset files",
     }
 )
 
@@ -81,7 +81,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="pii-bench",
         description="Benchmark of query-aware PII masking.",
-        epilog="Exit codes: 0 done; 1 incomplete, run again; 2 wrong arguments or input.",
+        epilog="Exit codes: 0 done; 1 incomplete, or a check of the command failed; "
+        "2 wrong arguments or input.",
     )
     parser.add_argument("--version", action="version", version=pii_bench.__version__)
     groups = {"": parser.add_subparsers(required=True, metavar="COMMAND")}
@@ -103,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        0 done; 1 incomplete, and running it again does only what is missing; 2 wrong arguments
-        or input.
+        0 done; 1 incomplete (run again for the rest), or a check of the command failed; 2 wrong
+        arguments or input.
     """
     for stream in (sys.stdout, sys.stderr):
         # Escape the characters that the terminal's encoding lacks.

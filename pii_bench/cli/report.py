@@ -24,7 +24,9 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/report.html)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="file to write (default: report.html in --results)"
+    )
     add_dataset(parser)
     parser.add_argument(
         "--model",

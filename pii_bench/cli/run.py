@@ -97,7 +97,7 @@ class _RecordOption(argparse.Action):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    # The action of every option that names no other.
+    # None is the default action: every plain option records that it was given.
     parser.register("action", None, _RecordOption)
     parser.add_argument(
         "--config",
@@ -361,7 +361,7 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
 
 
 def for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
-    """Return the systems that a task needs: for masking two, for `all` those there are.
+    """Return the systems that a task needs: for masking two, for `all` every system.
 
     Raises:
         PiiBenchError: a system that the task needs is missing.

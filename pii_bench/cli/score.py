@@ -42,7 +42,7 @@ DESCRIPTION: Final = "Score a file of predictions that any system made."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("predictions", type=Path, help="a JSON Lines file, described in the README")
+    parser.add_argument("predictions", type=Path, help="a JSON Lines file (docs/extending.md)")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument(
         "--name",

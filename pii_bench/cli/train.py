@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=("bilstm-crf", "encoder", "lora"),
         default="bilstm-crf",
-        help="(default: %(default)s)",
+        help="the network to train (default: %(default)s)",
     )
     add_data_folder(parser)
     parser.add_argument("--out", type=Path, metavar="PATH", help="folder or file of the weights")
@@ -89,7 +89,9 @@ def _add_encoder(parser: argparse._ActionsContainer) -> None:
         help="start from the weights of this trained encoder, which has the same checkpoint and "
         "head; of several, from their mean",
     )
-    parser.add_argument("--head", choices=_HEADS, default="linear", help="(default: %(default)s)")
+    parser.add_argument(
+        "--head", choices=_HEADS, default="linear", help="the output layer (default: %(default)s)"
+    )
     parser.add_argument("--frozen", action="store_true", help="train only the heads")
     parser.add_argument(
         "--epochs",

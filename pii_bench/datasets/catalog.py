@@ -279,6 +279,7 @@ def open_dataset(source: str) -> DatasetStream:
         sha256 = sha256_of(path)
         samples, faults = FOREIGN_FORMATS[prefix](path)
         name = _file_name(f"{prefix}-{path.stem}", sha256)
+        # All entities count as those of one person, so Strict-F1 is defined.
         return DatasetStream(name, source, sha256, faults, lambda: iter(samples))
     path = Path(source)
     if path.suffix != ".jsonl" and path.name == source and not _exists(path):
@@ -337,7 +338,9 @@ def load_dataset(source: str) -> Dataset:
             name, sha256 = _name_and_hash(spans)
             return Dataset(name, source, sha256, samples, misfits.messages(), names_subjects=False)
     opened = open_dataset(source)
-    return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
+    samples = tuple(opened.read())
+    names_subjects = opened.names_subjects
+    return Dataset(opened.name, source, opened.sha256, samples, opened.faults, names_subjects)
 
 
 def _exists(path: Path) -> bool:

@@ -43,7 +43,8 @@ class Reading:
         needed: texts of the entities that the reader considers needed.
         unlisted: personal information that is not among the entities.
         ambiguous: whether reasonable people could choose differently.
-        text: how natural the description is, 1 to 5; `query` likewise.
+        text: how natural the description is, 1 to 5.
+        query: how natural the query is, 1 to 5.
         remark: comment of the reader, or empty.
     """
 

@@ -30,7 +30,7 @@ class Piece:
     Attributes:
         text: the text.
         inside: keys of the annotations that contain it.
-        whole: whether it is all of each of them.
+        whole: True if each of these annotations consists of this piece only.
     """
 
     text: str

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
 import httpx2
@@ -50,8 +50,10 @@ class UnknownJobError(PiiBenchError):
 class Absence(Enum):
     """Why no job with a tag was found."""
 
-    SURE = "there is none"
-    UNDECIDED = "one that still runs may be it"
+    SURE = auto()
+    """No batch has the tag."""
+    UNDECIDED = auto()
+    """A batch that still runs may have it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,8 +125,9 @@ UNCHARGED: Final = frozenset({"rate_limit", "overloaded", "bad_request"})
 def cost(usage: Usage, price: Price, batched: bool = False) -> float:
     """Return the cost of one call in USD.
 
-    Unknown parts get the higher price: cached input the usual one if it has none of its own, and
-    so does a batch; input that may have been written to a cache counts as written.
+    If a price is unknown, the higher one is used: cached input costs as much as other input, a
+    batch as much as single calls. If cache writes have a price, all uncached input is charged as
+    written to the cache.
     """
     cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input

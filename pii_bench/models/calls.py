@@ -124,7 +124,7 @@ class ConnectionWatch:
 PUSHED_BACK: Final = frozenset({"rate_limit", "overloaded"})
 """Kinds of failure by which a provider says that there are too many calls."""
 
-# Of 1, 2, 4, ... seconds, until there is an answer.
+# Refusals without a wait hold all calls for 1, 2, 4, ... seconds, at most this often in a row.
 _MOST_HOLDS: Final = 7
 
 # Shorter waits are rounding errors.

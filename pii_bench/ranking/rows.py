@@ -125,15 +125,15 @@ class Row:
     def headline(self) -> float | None:
         """Strict-F1 for detection, F1 for query-related, H for masking and rewriting.
 
-        None for a detection without subjects: its Ent-F1 is by nature higher than Strict-F1 and
-        would rank it above systems that answer the whole task. None for the paper's figures of
-        masking too: masking everything would win by their F1.
+        None for a detection without subjects: Ent-F1 ignores subjects and types, so it is higher
+        than Strict-F1 and would rank the row above systems that answer the whole task. None for
+        the paper's figures of masking too: by their F1, masking everything would win.
         """
         return self.metrics.get(self.headline_name)
 
     @property
     def substitute(self) -> float | None:
-        """Ent-F1 for detection, F1 for other tasks: shown and sorted by without a headline."""
+        """The figure to show and sort by if there is no headline: Ent-F1 or F1."""
         return self.metrics.get("ent_f1" if self.task is Task.DETECTION else "f1")
 
     @property
@@ -216,10 +216,10 @@ def row_of(
         signature: the signature of the scores.
         clusters: sample id to cluster (`ranking.scores.clusters_of`).
         source: the origin of the row.
-        oracle: see `Row`, as for the next three.
-        names_subjects: see `Row`.
-        names_types: see `Row`.
-        unmasked_text_to: see `Row`.
+        oracle: like the remaining arguments a field of `Row`.
+        names_subjects: field of `Row`.
+        names_types: field of `Row`.
+        unmasked_text_to: field of `Row`.
     """
     gold, asked = evaluation.gold, sum(evaluation.statuses.values())
     metrics = metrics_of(evaluation)

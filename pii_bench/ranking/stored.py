@@ -165,7 +165,7 @@ class Run:
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """Lines that cannot be read, from the cache if possible; nothing is scored."""
+        """Lines that cannot be read, from the cache if possible; this computes no scores."""
         return (self.answers if self._cached_scores is None else self._cached_scores).unreadable
 
     @cached_property

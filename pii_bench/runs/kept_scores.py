@@ -1,8 +1,8 @@
 """A cache of scores next to the responses of a run.
 
 `<dataset>.scores.npz` contains the numbers of `CompactScores` for each task. Its key is a hash of
-the responses, the manifest, the dataset, and the code that parses and scores them; a file with
-another key is ignored.
+the responses, the manifest, the dataset, and the code and libraries that parse and score them; a
+file with another key is ignored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 from array import array
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from zipfile import BadZipFile
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
 _FILES: Final = (
     *("files.py", "labels.csv", "models/base.py", "ranking/stored.py"),
-    *("tasks.py", "taxonomy.py"),
+    *("systems/predictions.py", "tasks.py", "taxonomy.py"),
 )
 
 
@@ -120,13 +121,15 @@ class KeptScores:
 
 @cache
 def code_sha256() -> str:
-    """Return a hash of the code and the label table that scores depend on."""
+    """Return a hash of the code, the label table and the libraries that scores depend on."""
     root = Path(pii_bench.__file__).parent
     paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
     paths += [root / name for name in _FILES]
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
+    for library in ("rapidfuzz", "scipy"):
+        digest.update(version(library).encode())
     return digest.hexdigest()
 
 

@@ -217,7 +217,7 @@ async def mask_for_query(
 async def ask(
     text: str, query: str, systems: Iterable[System], *, on_failure: OnFailure = "refuse"
 ) -> Answers:
-    """Detect the PII of a text, then select the spans that the query needs.
+    """Detect the PII of a text, then select the values that the query needs.
 
     Failed calls, unusable answers and answers that were cut off all count as failures, so that no
     text passes unmasked because a system broke.

@@ -21,6 +21,7 @@ from pii_bench.files import (
     ResultsError,
     get,
     get_objects,
+    open_binary,
     read_object,
     remove_leftovers,
     replacing,
@@ -206,7 +207,9 @@ class RunStore:
             self.done.add(record.id)
 
     def sort(self) -> None:
-        """Sort the lines in the order of the dataset, so that equal runs give equal files.
+        """Keep the last line of each sample, in the order of the dataset.
+
+        Equal runs then give equal files.
 
         Raises:
             ResultsError: the file cannot be written; it is unchanged.
@@ -346,7 +349,7 @@ def _scan(path: Path) -> Iterator[_Line]:
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
     if path.exists():
-        with path.open("rb") as file:
+        with open_binary(path) as file:
             yield from file
 
 

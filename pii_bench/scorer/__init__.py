@@ -1,8 +1,8 @@
-"""The metrics of pii_bench, usable alone.
+"""The metrics of pii_bench, usable on their own.
 
 This package takes plain Python values and imports nothing of datasets, models, the runner or the
-network. Its names and behaviour are stable; the three versions (`NORMALISER`, `MATCHER`,
-`ROUGE_L_TOKENISER`) change whenever a score could.
+network. Its names and behaviour are stable; the versions (`NORMALISER`, `MATCHER`,
+`ROUGE_L_TOKENISER`, `masked_text.LEAKS`) change whenever a score could.
 """
 
 from __future__ import annotations

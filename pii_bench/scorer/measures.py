@@ -97,7 +97,7 @@ class Counts:
 
 
 def macro(scores: Sequence[PRF]) -> PRF | None:
-    """Return the mean over gold samples; None for no samples.
+    """Return the mean of scores; None if there are none.
 
     A sample without a prediction must be included as zeros.
     """

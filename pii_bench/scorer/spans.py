@@ -49,7 +49,8 @@ class SemEval:
     Attributes:
         correct: predicted spans that are right.
         incorrect: predicted spans that overlap a gold span but are wrong in this schema.
-        partial: the same in the schema `partial`, which has no incorrect ones.
+        partial: predicted spans that overlap a gold span with other boundaries; only in the
+            schema `partial`, where `incorrect` is 0.
         missed: gold spans that no predicted span took.
         spurious: predicted spans that took no gold span.
     """

@@ -203,7 +203,7 @@ def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
     for key in record.keys() - _KEYS:
-        # A user may have keys of their own; one that is nearly ours is a slip.
+        # Other keys are allowed; one that resembles a key of the format is a typing error.
         if near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8):
             raise RecordError(f"{owner}: unknown key {key!r}; did you mean {near[0]!r}?")
     return sample_id, decode_prediction(record, owner)
