@@ -53,17 +53,17 @@ if TYPE_CHECKING:
 _INTRODUCTION: Final = """\
 # Privacy and utility
 
-P: the share of the occurrences of E that the masked text no longer holds; one that is masked in
-part is gone. U: how much of the answer to the text as it is the answer to the masked text keeps, 0
-to 1. By cosine: that of the embedded answers, below 0 taken as 0; it tells how alike answers are,
-not whether they are right. By a judge: (m - 1) / (u - 1) of its ratings from 1 to 10, m of the
-masked and u of the unmasked answer, each the mean over both orders, and 1 where m is not below u.
-B: the weighted mean of both, per sample. Figures are means over the samples that have them, whose
-number follows; a failed answer or verdict is missing and never 0.
+P is privacy: the share of PII occurrences that are not in the masked text; one that is masked in
+part is not. U is utility, 0 to 1: how much the answer to the masked text is worth compared with the
+answer to the unmasked text. By `cosine`, U is the cosine of the embedded answers, at least 0; it
+measures similarity, not correctness. By a `judge`, U is (m - 1) / (u - 1), at most 1, where m and u
+are the ratings from 1 to 10 of the masked and the unmasked answer, each the mean over both orders.
+B is the weighted mean of P and U of each sample. Figures are means over the samples that have one,
+followed by their number. A failed answer or verdict is missing and never counts as 0.
 
-`oracle` rows are told gold by what masks. `incomplete` rows lack samples. `published` rows are the
-paper's, on data that was never released and by a utility that it does not name: for orientation,
-not for comparison.
+`oracle` rows use gold for masking. `incomplete` rows lack samples. `published` rows are from the
+paper, on data that was never released and with an unspecified measure of utility: they are for
+orientation, not for comparison.
 """
 
 _COLUMNS: Final = (

@@ -121,10 +121,10 @@ _COLUMNS: Final = (
 )
 
 EXPLANATION: Final = """\
-A judge says which of two versions of a text is better for the query: the rewritten one, or the one
-that is masked as gold tells (`mask-query-unrelated`). It is asked in both orders: a win, a loss or
-a tie is one in both, and where the orders disagree it is a flip. Preferred: wins and half of ties
-and flips. Rewritings that failed are in no count but that of the samples.
+A judge compares two versions of a text for the query: the rewritten one and the one that is masked
+according to gold (`mask-query-unrelated`). It is asked in both orders: a win, loss or tie is the
+same verdict in both, a flip is not. Preferred is the share of wins, with ties and flips counting
+half. Failed rewritings count only as samples.
 """
 
 
