@@ -340,7 +340,7 @@ def keep_time(connection: Connection, task: Task, seconds: float) -> None:
 
 def _check_base(connection: Connection, task: Task, base: int) -> None:
     if is_closed(connection, task):
-        raise ConflictError("This sample is closed: it counts already.")
+        raise ConflictError("This sample is closed: its answers can no longer be changed.")
     if base != task.version:
         raise ConflictError("This sample was changed in another window or on another machine.")
 
