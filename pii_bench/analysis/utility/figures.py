@@ -125,7 +125,7 @@ class UtilityRow:
 
     Attributes:
         condition: what was masked; see `pii_bench.analysis.utility.stored`.
-        oracle: whether gold decides what is masked.
+        oracle: whether masking uses gold.
         answerer: the model that answered.
         measure: how utility is measured, such as `judge openai/gpt-4o`.
         samples: number of samples with a query; None for published figures.

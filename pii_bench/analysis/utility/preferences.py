@@ -33,6 +33,18 @@ if TYPE_CHECKING:
     from pii_bench.analysis.utility.stored import Maskings, StoredChat
     from pii_bench.datasets.sample import Sample
 
+_COLUMNS: Final = (
+    *("dataset", "condition", "judge", "samples", "texts", *Preference),
+    *("unparsed", "missing", "preferred", "signature"),
+)
+
+EXPLANATION: Final = """\
+A judge compares two versions of a text for the query: the rewritten one and the one that is masked
+according to gold (`mask-query-unrelated`). It is asked in both orders: a win, loss or tie is the
+same verdict in both, a flip is not. Preferred is the share of wins, with ties and flips counting
+half. Failed rewritings count only as samples.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class PreferenceRow:
@@ -113,19 +125,6 @@ def _row(results: Path, run: StoredChat) -> PreferenceRow:
         missing=len(pairs) - len(verdicts),
         signature=run.signature(Task.REWRITE),
     )
-
-
-_COLUMNS: Final = (
-    *("dataset", "condition", "judge", "samples", "texts", *Preference),
-    *("unparsed", "missing", "preferred", "signature"),
-)
-
-EXPLANATION: Final = """\
-A judge compares two versions of a text for the query: the rewritten one and the one that is masked
-according to gold (`mask-query-unrelated`). It is asked in both orders: a win, loss or tie is the
-same verdict in both, a flip is not. Preferred is the share of wins, with ties and flips counting
-half. Failed rewritings count only as samples.
-"""
 
 
 def preferences_to_csv(rows: Sequence[PreferenceRow]) -> str:

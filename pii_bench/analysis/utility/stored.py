@@ -324,7 +324,7 @@ class ConditionAnswers:
 
     Attributes:
         run: the stored run.
-        oracle: whether gold decides what is masked.
+        oracle: whether masking uses gold.
         samples: all samples of the dataset that have a query.
         asked: those that the answerer was asked about without masking.
         maskings: of the samples in `asked`.
@@ -402,7 +402,7 @@ def texts(maskings: Maskings) -> dict[str, str]:
 def _maskings(
     results: Path, dataset: Dataset, run: StoredChat, asked: Sequence[Sample]
 ) -> tuple[bool, Maskings]:
-    """Return whether gold decides what is masked, and the maskings."""
+    """Return whether masking uses gold, and the maskings."""
     if len(run.masked_by) == 2:
         model, prompt = run.masked_by
         rewritings = read_rewritings(results, model, prompt, dataset)

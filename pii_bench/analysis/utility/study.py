@@ -68,7 +68,7 @@ class Study:
         maskers: the detection and the query-related system, or the one that rewrites texts;
             empty if only gold masks.
         answerer: its model and sampling are used, its prompt is not.
-        judge: likewise.
+        judge: as `answerer`; None to ask no judge.
         calls: concurrent calls to the maskers, to the answerer and to the judge.
     """
 
