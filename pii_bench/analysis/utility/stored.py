@@ -258,13 +258,7 @@ class StoredChat:
         prompts: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> str:
-        """Return the line that reproduces the figures of this run.
-
-        Args:
-            task: the task of the signature.
-            prompts: hashes of other prompts that the figures depend on, by name.
-            settings: other settings that they depend on.
-        """
+        """Return the line that reproduces figures, with further prompt hashes and settings."""
         card = self.manifest.system
         signature = Signature(
             dataset=self.dataset,

@@ -164,7 +164,7 @@ def verdict(first: str, second: str) -> Draws:
 
 
 @pytest.mark.parametrize(
-    ("completion", "answer"),
+    ("response", "answer"),
     [
         (Completion(" You are young. \n", Finish.STOP), "You are young."),
         (Completion("You are", Finish.LENGTH), "You are"),
@@ -174,14 +174,11 @@ def verdict(first: str, second: str) -> Draws:
         (Completion(" \n", Finish.STOP), None),
         (Completion("You", Finish.FILTER), None),
         (Completion("I won't.", Finish.REFUSAL), None),
+        (Draws((Completion("Young."),)), None),
     ],
 )
-def test_read_answer(completion: Completion, answer: str | None) -> None:
-    assert read_answer(completion) == answer
-
-
-def test_read_answer_rejects_draws() -> None:
-    assert read_answer(Draws((Completion("Young."),))) is None
+def test_read_answer(response: ModelResponse, answer: str | None) -> None:
+    assert read_answer(response) == answer
 
 
 def test_ratings_are_averaged_over_both_orders() -> None:

@@ -130,7 +130,11 @@ def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
     run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(UNMASKED, "north"))
     # The unmasked answer is A in the first order, B in the second.
-    verdicts = {"s1": ("A=9, B=4", "A=6, B=9"), "s2": ("A=9, B=4", "both are fine")}
+    verdicts: dict[str, tuple[str, str] | CallError] = {
+        "s1": ("A=9, B=4", "A=6, B=9"),
+        "s2": ("A=9, B=4", "both are fine"),
+        "s3": CallError("timeout"),
+    }
     run_judge(tmp_path, dataset, "mask-all", verdicts)
 
     rows = collected(tmp_path)
@@ -148,17 +152,6 @@ def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
     nothing_masked, _ = rows["no-mask", "judge fake/judge"]
     assert nothing_masked.means.utility == Mean(1.0, 3)
     assert nothing_masked.means.ratings is None
-
-
-def test_a_failed_verdict_is_missing(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
-    run_answerer(tmp_path, dataset, "mask-all", {"s1": "north"})
-    run_judge(tmp_path, dataset, "mask-all", {"s1": CallError("timeout")})
-
-    row, _ = collected(tmp_path)["mask-all", "judge fake/judge"]
-
-    assert row.means.missing == {Missing.NO_VERDICT: 1}
-    assert row.means.utility == row.means.balanced == Mean(None, 0)
 
 
 def test_a_verdict_on_an_outdated_answer_is_missing(tmp_path: Path, dataset: Dataset) -> None:
