@@ -29,7 +29,7 @@ from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.runs import corpora
 from pii_bench.runs.mask_text import (
-    Counts,
+    MaskingCounts,
     Rewriting,
     Traces,
     ask,
@@ -206,7 +206,7 @@ def _mask(arguments: argparse.Namespace) -> None:
         echo_json({"text": masked.text, "found": found})
     else:
         echo_exactly(masked.text)
-    counts = Counts()
+    counts = MaskingCounts()
     counts.add(answers, masked, query, in_query)
     _log_counts(counts)
     if arguments.explain:
@@ -304,11 +304,13 @@ class _Rewriter:
     def log_counts(self) -> None:
         traces = self._traces
         kinds = [
-            f"{traces.told[trace]} {name}" for trace, name in _TRACES.items() if traces.told[trace]
+            f"{traces.revealed[trace]} {name}"
+            for trace, name in _TRACES.items()
+            if traces.revealed[trace]
         ]
         _log(
             f"of {traces.values} values that {DEFAULT_SYSTEM} finds and the query does not need, "
-            f"the new text still reveals {traces.told.total()}{_by_type(traces.types)}"
+            f"the new text still reveals {traces.revealed.total()}{_by_type(traces.types)}"
             + (f": {', '.join(kinds)}" if kinds else "")
         )
 
@@ -331,7 +333,7 @@ def _rewrite(arguments: argparse.Namespace) -> None:
                 "yes" if value.text.needed else "",
                 _TRACES.get(value.trace, "gone"),
             )
-            for value in rewriting.told
+            for value in rewriting.traces
         ]
         headers = ("type", "text", "needed", "in the new text")
         log(tabulate(rows, headers=headers, disable_numparse=True))
@@ -417,7 +419,7 @@ def _log_recipients(systems: Sequence[System]) -> None:
         _log(f"the unmasked text goes to: {recipient}{unknown}")
 
 
-def _log_counts(counts: Counts) -> None:
+def _log_counts(counts: MaskingCounts) -> None:
     """Log what is masked and what is readable: counts by type only, no part of a text."""
     _log(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
     if counts.readable.total():

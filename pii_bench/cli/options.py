@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
-from pii_bench.models.catalog import LOCAL, PROVIDERS, ModelOptions, resolve
+from pii_bench.models.catalog import LOCAL, ModelOptions, has_provider, resolve
 from pii_bench.systems import KEEP
 from pii_bench.systems.base import THIS_MACHINE, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -302,7 +302,7 @@ def load_systems(name: str, options: SystemOptions, *, local_only: bool) -> tupl
     Raises:
         PiiBenchError: a system sends text elsewhere, or as `build_systems`.
     """
-    if local_only and resolve(name).partition("/")[0] in PROVIDERS:
+    if local_only and has_provider(name):
         # Refuse it before it asks for a key.
         unasked = replace(options, model=replace(options.model, asked=False))
         require_local(build_systems(name, unasked))

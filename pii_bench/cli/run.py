@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pii_bench.models.catalog import ModelCard
     from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
-    from pii_bench.runs.jobs import MapSamples
+    from pii_bench.runs.jobs import MapTaskSamples
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
@@ -166,7 +166,7 @@ def run(arguments: argparse.Namespace) -> bool:
         echo_estimates(estimates, as_json=arguments.json)
         return True
     try:
-        complete = ask(planned, arguments.batch)
+        complete = get_responses(planned, arguments.batch)
     except KeyboardInterrupt:
         return not missing(planned.jobs)
     print_summary(arguments, datasets, run_keys(planned.jobs))
@@ -187,7 +187,7 @@ class Plan:
     jobs: Sequence[Job]
     concurrency: int
     reasons: bool
-    map_samples: MapSamples | None = None
+    map_samples: MapTaskSamples | None = None
 
 
 def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
@@ -210,13 +210,13 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
     ]
     workers = ray_workers(arguments, systems)
-    map_samples: MapSamples | None = None
+    map_samples: MapTaskSamples | None = None
     if workers is not None:
         map_samples = partial(respond_on_ray, arguments.model, options, workers)
     return Plan(jobs, concurrency, card is not None and card.reasons, map_samples)
 
 
-def ask(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
+def get_responses(planned: Plan, batch: Literal["submit", "wait"] | None) -> bool:
     """Get the missing responses; if that ends early, log which are still missing.
 
     Returns:

@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.run import ask, log_missing, plan, print_summary, run_keys
+from pii_bench.cli.run import get_responses, log_missing, plan, print_summary, run_keys
 from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
@@ -65,7 +65,7 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         try:
             planned = plan(cell_arguments, datasets)
             jobs = planned.jobs
-            complete = ask(planned, cell_arguments.batch) or log_missing(jobs)
+            complete = get_responses(planned, cell_arguments.batch) or log_missing(jobs)
         except KeyboardInterrupt:
             return False
         except PiiBenchError as error:

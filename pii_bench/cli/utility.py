@@ -23,12 +23,12 @@ from pii_bench.cli.options import (
     load_systems,
     positive,
 )
-from pii_bench.cli.run import Plan, ask, for_task, log_missing
+from pii_bench.cli.run import Plan, for_task, get_responses, log_missing
 from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import PROVIDERS, ModelOptions, resolve
+from pii_bench.models.catalog import ModelOptions, has_provider
 from pii_bench.runs.mask_text import rewriting_system
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
@@ -149,7 +149,7 @@ def _ask(jobs: Sequence[Job], concurrency: int) -> bool:
     """Get the missing answers; return True if every sample has one."""
     if not jobs:
         return True
-    return ask(Plan(jobs, concurrency, reasons=False), None) or log_missing(jobs)
+    return get_responses(Plan(jobs, concurrency, reasons=False), None) or log_missing(jobs)
 
 
 def _build_study(arguments: argparse.Namespace) -> Study:
@@ -204,7 +204,7 @@ def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
     # Only a provider's model accepts a cap on its cost.
-    called = name is not None and resolve(name).partition("/")[0] in PROVIDERS
+    called = name is not None and has_provider(name)
     return SystemOptions(
         model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(

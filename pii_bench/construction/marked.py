@@ -190,7 +190,7 @@ def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
     for tag in names & values.keys():
         taken = Cover(span for own in spans.values() for span in own)
         for name in values[tag]:
-            spans[tag] += [span for span in occurrences(name, text) if not taken.holds(span)]
+            spans[tag] += [span for span in occurrences(name, text) if not taken.within_one(span)]
     return Resolved(
         text=text,
         spans={tag: tuple(sorted(set(own))) for tag, own in spans.items()},

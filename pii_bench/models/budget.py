@@ -244,13 +244,13 @@ class Ledger:
         """
         return self._reserve(self._reservation(request, batched))
 
-    async def admit(self, request: Request, *, batched: bool = False) -> Reservation:
+    async def admit(self, request: Request) -> Reservation:
         """Reserve like `reserve`, but wait while calls in flight may still leave room.
 
         Raises:
             CallError: `SKIPPED_BUDGET`: it might exceed the cap whatever they cost.
         """
-        reservation = self._reservation(request, batched)
+        reservation = self._reservation(request, batched=False)
         while self._fits(reservation, 0.0) and not self._fits(reservation, self.reserved_usd):
             await self._changed.wait()
         return self._reserve(reservation)

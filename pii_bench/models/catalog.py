@@ -139,6 +139,11 @@ MODELS: Final = read_table(Path(__file__).with_name("models.toml"))
 _BY_ID: Final = {(card.provider, card.id): card for card in MODELS.values()}
 
 
+def has_provider(name: str) -> bool:
+    """Return True if calls to the model go to the endpoint of a provider."""
+    return resolve(name).partition("/")[0] in PROVIDERS
+
+
 def find_card(provider: str, model_id: str) -> ModelCard | None:
     """Return the card of a provider's model, or None if it is unknown."""
     return _BY_ID.get((provider, model_id))

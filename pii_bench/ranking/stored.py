@@ -52,7 +52,7 @@ _LONGEST_WAIT: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ParsedRun:
     """The parsed responses of a run.
 
     Attributes:
@@ -84,7 +84,7 @@ class Run:
     source: Source
     dataset: Dataset
     manifest: Manifest
-    read: Callable[[], Answers] = field(repr=False)
+    read: Callable[[], ParsedRun] = field(repr=False)
     detection: Run | None = None
     files: RunFiles | None = None
 
@@ -104,7 +104,7 @@ class Run:
         return self.source is not Source.SUBMITTED or names_types(self.predictions)
 
     @cached_property
-    def answers(self) -> Answers:
+    def answers(self) -> ParsedRun:
         """The parsed responses."""
         return self.read()
 
@@ -277,7 +277,7 @@ def _submitted_runs(
         )
         return []
     return with_detection(
-        Run(Source.SUBMITTED, dataset, manifest, partial(Answers, predictions))
+        Run(Source.SUBMITTED, dataset, manifest, partial(ParsedRun, predictions))
         for manifest, predictions in answers_of(path, submission, dataset)
     )
 
@@ -305,7 +305,7 @@ def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) 
     return Run(source, dataset, manifest, read, files=files)
 
 
-def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Answers:
+def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> ParsedRun:
     """Read and parse the responses of a run.
 
     Raises:
@@ -326,7 +326,7 @@ def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Answ
             skipped = record.response.kind == SKIPPED_BUDGET
             status = Status.SKIPPED_BUDGET if skipped else Status.INFRA_ERROR
             predictions[record.id] = Prediction(status)
-    return Answers(predictions, frozenset(returned), tuple(unreadable))
+    return ParsedRun(predictions, frozenset(returned), tuple(unreadable))
 
 
 def _detection_of(run: Run, runs: Iterable[Run]) -> Run | None:

@@ -6,36 +6,21 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pii_bench.errors import InputFileError
 from pii_bench.files import read_text, write_whole
 from pii_bench.masking.tables import Row, append, begin, open_table
-from pii_bench.runs.mask_text import Counts, MaskingError
+from pii_bench.runs.mask_text import MaskingCounts, MaskingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pii_bench.runs.mask_text import MaskedText
+    from pii_bench.runs.run import Progress
 
     Maskings = Callable[[Iterator[tuple[str | None, str]]], Iterator[MaskedText]]
-
-
-class Progress(Protocol):
-    """Receives the progress events of masking a corpus."""
-
-    def label(self, text: str) -> None:
-        """Called first, with the name of the corpus."""
-        ...
-
-    def started(self, done: int, total: int) -> None:
-        """Called at the start; `done` of `total` texts are masked already."""
-        ...
-
-    def advanced(self, *, failed: bool) -> None:
-        """Called after each text."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +107,14 @@ def corpus_of_table(
 
 def mask_corpus(
     corpus: Corpus, query: str | None, maskings: Maskings, progress: Progress
-) -> Counts:
+) -> MaskingCounts:
     """Mask the remaining texts, each for its own query or else for `query`, and count the values.
 
     Raises:
         MaskingError: the system fails on a text; the texts before it are saved.
         PiiBenchError: a text cannot be read, or a masked text cannot be written.
     """
-    counts = Counts()
+    counts = MaskingCounts()
     # Rows that were handed to the masker and have no result yet.
     waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pii_bench.systems.predictions import Prediction
     from pii_bench.tasks import Status
 
-_OTHERS = 6
-"""Numbers per sample besides metrics and counts: see `CompactScores.append`."""
+_OTHERS = ("predicted", "hallucinated", "protection", "retention", "collateral", "weighted")
+"""Numbers of a sample after those of its metrics and counts, in `CompactScores`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +197,14 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             standard = gold_texts(sample)
             plan = plan_of(sample.description, subjects, related)
             judgement = None if plan is None else standard.judge(plan.spans)
-            left, weighted = _left(sample, standard, judgement)
+            left, weighted = _masked_text_scores(sample, standard, judgement)
         case Task.REWRITE:
-            told = tell_of(sample, prediction.rewritten)
-            metrics, counts = _score_sets(sample, told)
+            traces = traces_of(sample, prediction.rewritten)
+            metrics, counts = _score_sets(sample, traces)
             texts = set()
             standard = gold_texts(sample)
-            judgement = None if told is None else judge_rewriting(standard, told)
-            left, weighted = _left(sample, standard, judgement)
+            judgement = None if traces is None else judge_rewriting(standard, traces)
+            left, weighted = _masked_text_scores(sample, standard, judgement)
     distinct = {normalise(text) for text in texts}
     locator = locator_of(sample.description)
     return SampleScore(
@@ -236,7 +236,7 @@ def tiers_of(sample: Sample) -> dict[str, int]:
     return tiers
 
 
-def _left(
+def _masked_text_scores(
     sample: Sample, gold: GoldTexts, judgement: Judgement | None
 ) -> tuple[MaskedTextScore, float]:
     """Return the masked-text score and weighted protection; `judgement` is None for a failure."""
@@ -244,7 +244,7 @@ def _left(
     return score_judgement(gold, judgement), weighted.protection
 
 
-def tell_of(sample: Sample, rewritten: str | None) -> tuple[TextTrace, ...] | None:
+def traces_of(sample: Sample, rewritten: str | None) -> tuple[TextTrace, ...] | None:
     """Return what a rewritten text reveals of the gold texts; None for a failure."""
     if rewritten is None:
         return None
@@ -252,22 +252,22 @@ def tell_of(sample: Sample, rewritten: str | None) -> tuple[TextTrace, ...] | No
 
 
 def _score_sets(
-    sample: Sample, told: Sequence[TextTrace] | None
+    sample: Sample, traces: Sequence[TextTrace] | None
 ) -> tuple[dict[str, PRF], dict[str, Counts]]:
     """Score a rewritten text as a set of masked texts, and count its leaks by kind.
 
     A gold text counts as masked if the rewritten text reveals nothing of it, or, for a needed one,
     not all of it. The leak counts are over the gold texts that are not needed.
     """
-    shown = [item.text.text for item in told or () if item.leaks or item.trace.whole]
+    shown = [item.text.text for item in traces or () if item.leaks or item.trace.whole]
     entities = [entity.text for entity in sample.entities]
     sets = score_masking(
-        None if told is None else entities,
+        None if traces is None else entities,
         shown,
         entities,
         [entity.text for entity in sample.related],
     )
-    unneeded = [item for item in told or () if not item.text.needed]
+    unneeded = [item for item in traces or () if not item.text.needed]
     counts = {"exact": sets.counts}
     for trace in (Trace.READABLE, Trace.RESTATED, Trace.PART):
         leaks = sum(item.trace is trace for item in unneeded)
@@ -339,17 +339,18 @@ class CompactScores(Sequence[SampleScore]):
     @property
     def width(self) -> int:
         """Number of numbers per sample."""
-        return 3 * (len(self.metrics) + len(self.counts)) + _OTHERS
+        return 3 * (len(self.metrics) + len(self.counts)) + len(_OTHERS)
 
     def _score(self, index: int) -> SampleScore:
         row = self.numbers[self.width * index : self.width * (index + 1)]
-        triples = [row[start : start + 3] for start in range(0, len(row) - _OTHERS, 3)]
+        end = len(row) - len(_OTHERS)
+        triples = [row[start : start + 3] for start in range(0, end, 3)]
         metrics, counts = triples[: len(self.metrics)], triples[len(self.metrics) :]
-        predicted, hallucinated = map(int, row[-_OTHERS:-4])
-        protection, retention, collateral, weighted = map(_number, row[-4:])
+        others = {name: _number(number) for name, number in zip(_OTHERS, row[end:], strict=True)}
+        protection, retention = others["protection"], others["retention"]
         left = None
         if protection is not None and retention is not None:
-            left = MaskedTextScore(protection, retention, collateral)
+            left = MaskedTextScore(protection, retention, others["collateral"])
         return SampleScore(
             id=self.ids[index],
             status=self.statuses[index],
@@ -360,10 +361,10 @@ class CompactScores(Sequence[SampleScore]):
                 name: Counts(*map(int, triple))
                 for name, triple in zip(self.counts, counts, strict=True)
             },
-            predicted=predicted,
-            hallucinated=hallucinated,
+            predicted=int(others["predicted"] or 0),
+            hallucinated=int(others["hallucinated"] or 0),
             masked_text=left,
-            weighted_protection=weighted,
+            weighted_protection=others["weighted"],
         )
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import Response, System
     from pii_bench.tasks import Task
 
-    MapSamples = Callable[[Task, Sequence[Sample]], Iterator[Response | Failure]]
+    MapTaskSamples = Callable[[Task, Sequence[Sample]], Iterator[Response | Failure]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ async def run_jobs(
     concurrency: int,
     batch: Literal["submit", "wait"] | None,
     progress: Progress,
-    map_samples: MapSamples | None = None,
+    map_samples: MapTaskSamples | None = None,
 ) -> bool:
     """Get the missing responses, job by job.
 
@@ -238,7 +238,7 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
 
 
 async def _ask(
-    job: Job, concurrency: int, progress: Progress, map_samples: MapSamples | None
+    job: Job, concurrency: int, progress: Progress, map_samples: MapTaskSamples | None
 ) -> bool:
     """Run a job by single calls; True if every sample has an answer."""
     with _opened(job, progress, ledger_of(job.system)) as store:

@@ -59,8 +59,8 @@ class Answers:
 
 
 @dataclass(slots=True)
-class Counts:
-    """Counts over masked texts; they contain no part of a text.
+class MaskingCounts:
+    """MaskingCounts over masked texts; they contain no part of a text.
 
     Attributes:
         values: number of tags.
@@ -80,7 +80,7 @@ class Counts:
     in_query: Counter[str] = field(default_factory=Counter)
     undecided: int = 0
 
-    def include(self, others: Counts) -> None:
+    def include(self, others: MaskingCounts) -> None:
         """Add the counts of other texts."""
         self.values += others.values
         self.places += others.places
@@ -117,27 +117,27 @@ class Counts:
 
 @dataclass(slots=True)
 class Traces:
-    """Counts over rewritten texts; they contain no part of a text.
+    """MaskingCounts over rewritten texts; they contain no part of a text.
 
     They cover the values that a detector found in the texts and that the queries do not need.
 
     Attributes:
         values: number of values.
-        told: number of values that the rewritten text reveals, by the kind of trace.
+        revealed: number of values that the rewritten text reveals, by the kind of trace.
         types: number of revealed values by type.
     """
 
     values: int = 0
-    told: Counter[Trace] = field(default_factory=Counter)
+    revealed: Counter[Trace] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
 
     def add(self, rewriting: Rewriting) -> None:
         """Count one text."""
         types = {normalise(text): pii_type for text, pii_type in rewriting.found.entities}
-        for value in rewriting.told:
+        for value in rewriting.traces:
             self.values += not value.text.needed
             if value.leaks:
-                self.told[value.trace] += 1
+                self.revealed[value.trace] += 1
                 self.types[types[value.text.text]] += 1
 
 
@@ -148,12 +148,12 @@ class Rewriting:
     Attributes:
         text: the rewritten text.
         found: the answers of the detector about the original text.
-        told: what the rewritten text reveals of each detected value.
+        traces: what the rewritten text reveals of each detected value.
     """
 
     text: str = field(repr=False)
     found: Answers = field(repr=False)
-    told: tuple[TextTrace, ...] = field(repr=False)
+    traces: tuple[TextTrace, ...] = field(repr=False)
 
 
 async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[System]) -> Rewriting:
@@ -344,7 +344,7 @@ class MaskedText:
     """
 
     text: str | None = field(repr=False)
-    counts: Counts = field(default_factory=Counts)
+    counts: MaskingCounts = field(default_factory=MaskingCounts)
     failure: str = ""
 
 
@@ -419,7 +419,7 @@ async def _mask(
 ) -> MaskedText:
     answers = await ask(text, query, systems, on_failure=on_failure)
     masked = mask(text, answers.entities, answers.needed or ())
-    counts = Counts()
+    counts = MaskingCounts()
     counts.add(answers, masked, query, await find_in_query(query, systems))
     return MaskedText(masked.text, counts)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.models.calls import MOST_CALLS
-from pii_bench.models.catalog import PROVIDERS, resolve
+from pii_bench.models.catalog import has_provider
 from pii_bench.prompting.strategies import get_strategy
 from pii_bench.systems.catalog import DEFAULT_STRATEGY, check_name, is_prompted
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES, Task
@@ -50,7 +50,7 @@ class Cell:
     @property
     def is_called(self) -> bool:
         """True for a chat model behind an endpoint, whose calls may cost money."""
-        return self.is_chat and resolve(self.model).partition("/")[0] in PROVIDERS
+        return self.is_chat and has_provider(self.model)
 
 
 @dataclass(frozen=True, slots=True)

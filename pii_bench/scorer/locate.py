@@ -285,12 +285,12 @@ class Cover:
             else:
                 self._merged.append((start, end))
 
-    def holds(self, span: Span) -> bool:
+    def within_one(self, span: Span) -> bool:
         """Return whether a single span contains all of `span`."""
         before = bisect_right(self._starts, span[0])
         return before > 0 and self._furthest_ends[before - 1] >= span[1]
 
-    def covers(self, span: Span) -> bool:
+    def within_all(self, span: Span) -> bool:
         """Return whether the spans together contain all of `span`."""
         before = bisect_right(self._merged, span[0], key=itemgetter(0))
         return before > 0 and self._merged[before - 1][1] >= span[1]
@@ -322,7 +322,7 @@ def resolve_claims(
     claimed = Cover((claim.start, claim.end) for claim in ordered)
     taken = bytearray(len(text))
     for spans in kept:
-        for start, end in [span for span in spans if not claimed.holds(span)] or spans:
+        for start, end in [span for span in spans if not claimed.within_one(span)] or spans:
             taken[start:end] = b"\1" * (end - start)
     granted: list[Claim] = []
     for claim in sorted(ordered, key=lambda claim: claim.start - claim.end):

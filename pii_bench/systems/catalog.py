@@ -44,6 +44,8 @@ ENTRY_POINTS: Final = "pii_bench.systems"
 
 PYTHON: Final = "python"
 
+# Start of the stored answer of a plug-in that failed: the parser finds no answer in it, and
+# `fault_of` recognises it.
 _FAULT: Final = "error: the plug-in "
 
 

@@ -238,7 +238,7 @@ def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) 
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_matrix, "ask", interrupted)
+    monkeypatch.setattr(run_matrix, "get_responses", interrupted)
 
     assert run(write(Path(), 'models = ["gold+all", "gold+none"]')) == 1
 

@@ -14,7 +14,7 @@ from pii_bench.models.base import CallError, Completion, Finish, Sampling
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.runs.mask_text import (
     Answers,
-    Counts,
+    MaskingCounts,
     MaskingError,
     ask,
     mask_for_query,
@@ -211,7 +211,7 @@ def test_a_blank_query_is_refused_before_any_call() -> None:
 
 def test_counts_of_several_texts_are_summed() -> None:
     entities = (("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM"), ("Cy Orr", "PER"))
-    counts = Counts()
+    counts = MaskingCounts()
 
     for text, needed, query in (
         ("Ann Lee, Bo Ek and Ann Lee are 32.", ("32",), "Is ann lee old?"),
@@ -221,7 +221,7 @@ def test_counts_of_several_texts_are_summed() -> None:
         answers = Answers(entities, needed)
         counts.add(answers, mask(text, entities, needed or ()), query)
 
-    assert counts == Counts(
+    assert counts == MaskingCounts(
         values=5,
         places=6,
         masked=Counter(PER=4, DEM=1),

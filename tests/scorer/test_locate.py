@@ -355,9 +355,9 @@ def test_spans_overlap_if_any_two_share_a_character(
 
 
 def test_spans_together_cover_what_no_single_one_holds() -> None:
-    assert Cover([(4, 9), (0, 5)]).covers((0, 9))
-    assert not Cover([(4, 9), (0, 5)]).holds((0, 9))
-    assert not Cover([(5, 9), (0, 4)]).covers((0, 9))
+    assert Cover([(4, 9), (0, 5)]).within_all((0, 9))
+    assert not Cover([(4, 9), (0, 5)]).within_one((0, 9))
+    assert not Cover([(5, 9), (0, 4)]).within_all((0, 9))
 
 
 _SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda pair: (pair[0], sum(pair)))
@@ -367,10 +367,10 @@ _SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda pair: (pair[
 def test_a_cover_equals_a_search_of_its_spans(spans: list[Span], span: Span) -> None:
     covered = {place for start, end in spans for place in range(start, end)}
 
-    assert Cover(spans).holds(span) == any(
+    assert Cover(spans).within_one(span) == any(
         start <= span[0] and span[1] <= end for start, end in spans
     )
-    assert Cover(spans).covers(span) == covered.issuperset(range(*span))
+    assert Cover(spans).within_all(span) == covered.issuperset(range(*span))
 
 
 class TestResolveClaims:

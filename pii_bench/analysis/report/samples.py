@@ -17,7 +17,7 @@ from pii_bench.masking import mask
 from pii_bench.models.budget import cost
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.costs import price_of
-from pii_bench.runs.evaluation import score_sample, tell_of
+from pii_bench.runs.evaluation import score_sample, traces_of
 from pii_bench.runs.store import read_lines
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.locate import locator_of
@@ -172,7 +172,7 @@ def _figures(sample: Sample, run: Answers) -> Record | None:
         "e": [_errors(task, sample, given[task]) for task in (Task.QUERY_RELATED, Task.MASKING)],
     }
     rewriting = given[Task.REWRITE]
-    told = None if rewriting is None else tell_of(sample, rewriting.rewritten)
+    told = None if rewriting is None else traces_of(sample, rewriting.rewritten)
     if told is not None:
         leaks = [each.trace for each in told if each.leaks]
         record["l"] = [leaks.count(trace) for trace in Trace if trace is not Trace.GONE]
@@ -256,7 +256,7 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
                     _TRACES[each.trace],
                     [units[edge] for span in each.spans for edge in span],
                 ]
-                for each in tell_of(sample, rewriting.rewritten) or ()
+                for each in traces_of(sample, rewriting.rewritten) or ()
             ],
         ]
     return said

@@ -157,7 +157,7 @@ def _complete(sample: Sample) -> Iterator[Problem]:
             yield Problem(sample.id, "span-complete", f"{text!r} is nowhere in the text")
     for text in texts:
         for start, end in occurrences(text, sample.description):
-            if not annotated.holds((start, end)):
+            if not annotated.within_one((start, end)):
                 reason = f"{text!r} at [{start}, {end}] is not annotated"
                 yield Problem(sample.id, "span-complete", reason)
 
@@ -254,7 +254,7 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
         earlier = Cover(leaks)
         for match in pattern.finditer(sample.description):
             span = match.span()
-            known = annotated.covers(span) or earlier.holds(span)
+            known = annotated.within_all(span) or earlier.within_one(span)
             if known or (what == _IP_V6 and not _is_ip_v6(match[0])):
                 continue
             leaks.add(span)
@@ -263,7 +263,7 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     known_spans = Cover(spans | leaks)
     for part in name_parts(sample):
         for span in occurrences(part, sample.description):
-            if not known_spans.holds(span):
+            if not known_spans.within_one(span):
                 reason = f"{part!r} of a person's name stands alone at {span[0]}"
                 yield Problem(sample.id, "name-leak", reason)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.ranking.rows import Source
-from pii_bench.ranking.stored import Answers, Run
+from pii_bench.ranking.stored import ParsedRun, Run
 from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.systems.composed import (
     DetectionSystem,
@@ -132,4 +132,4 @@ def _stored(
     detection: Run | None = None,
 ) -> Run:
     manifest = Manifest(card, DatasetRef.of(dataset))
-    return Run(Source.RUN, dataset, manifest, lambda: Answers(predictions), detection)
+    return Run(Source.RUN, dataset, manifest, lambda: ParsedRun(predictions), detection)
