@@ -356,7 +356,7 @@ def human_rows(results: Path) -> tuple[list[Row], list[str]]:
 
 def _answer(record: dict[str, Any]) -> HumanAnswer:
     task = get(record, "task", str)
-    if task not in {*Task} - {Task.MASKING}:
+    if task not in {Task.DETECTION, Task.QUERY_RELATED}:
         raise RecordError("'task' must be detection or query-related")
     of_task = _subjects if task == Task.DETECTION else _texts
     suggestions = record.get("suggestions")
