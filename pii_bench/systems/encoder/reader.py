@@ -75,7 +75,7 @@ _SPLIT: Final = frozenset("\n\r\t")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEntity:
     """A piece of personal information in a text.
 
     Attributes:
@@ -122,10 +122,10 @@ class Reader:
         self._transitions = (
             Transitions(*(self._heads[f"crf.{name}"] for name in ("start", "pairs", "end")))
             if "crf.start" in self._heads
-            else steady()
+            else default_transitions()
         )
 
-    def detect(self, text: str) -> list[Found]:
+    def detect(self, text: str) -> list[FoundEntity]:
         """Everything personal in a text, in order of its first place; nothing is relevant yet."""
         windows = windows_of(self._tokenizer, text)
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
@@ -136,7 +136,9 @@ class Reader:
         states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
-    def weigh(self, text: str, found: Sequence[Found], query: str) -> list[Found]:
+    def score_relevance(
+        self, text: str, found: Sequence[FoundEntity], query: str
+    ) -> list[FoundEntity]:
         """What was found in a text, with its relevance to a query.
 
         Names have none, nor have contact data where the query is not about reaching anybody.
@@ -163,7 +165,7 @@ class Reader:
             )
             for item in found
         ]
-        return about_somebody(weighed)
+        return lower_for_other_people(weighed)
 
     def _run(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Floats, Floats]]:
         """Each window with its hidden states (subwords, width) and label scores.
@@ -188,7 +190,7 @@ class Reader:
     ) -> dict[Place, float]:
         """How surely the query needs each span, in the window where that is most sure."""
         weights: dict[Place, float] = {}
-        for hidden, placed in pooled(spans, states):
+        for hidden, placed in pool_by_window(spans, states):
             opening = hidden[0]
             for span, (_, own) in placed.items():
                 seen = np.concatenate([own, opening, own * opening])
@@ -210,7 +212,7 @@ class Reader:
         if len(firsts) < 2:
             return dict.fromkeys(spans, tuple(firsts))
         people, starts = [*firsts], [*firsts.values()]
-        scores = self._scores_of_owners(names, firsts, pooled(spans, states))
+        scores = self._scores_of_owners(names, firsts, pool_by_window(spans, states))
         owners: dict[Labelled, tuple[str, ...]] = {}
         for span in spans:
             if span in names:
@@ -232,7 +234,7 @@ class Reader:
         Args:
             names: of persons, by where they are.
             firsts: by name where it is first.
-            windows: see `pooled`.
+            windows: see `pool_by_window`.
         """
         scores: dict[Labelled, dict[str, float]] = {}
         for _, placed in windows:
@@ -263,7 +265,7 @@ class Reader:
         return float(score[0])
 
 
-def is_kept(item: Found, threshold: float) -> bool:
+def is_kept(item: FoundEntity, threshold: float) -> bool:
     """Whether something found is to stay readable.
 
     Names never are; account, identity and contact numbers only where the query clearly needs
@@ -275,7 +277,7 @@ def is_kept(item: Found, threshold: float) -> bool:
     return item.relevance > 0 and item.relevance >= least
 
 
-def about_somebody(found: Sequence[Found]) -> list[Found]:
+def lower_for_other_people(found: Sequence[FoundEntity]) -> list[FoundEntity]:
     """What was found, with less relevance for what is others' than the query is about.
 
     The relevance of a name tells how surely the query is about that person. Where its log-odds are
@@ -292,7 +294,7 @@ def about_somebody(found: Sequence[Found]) -> list[Found]:
                 people[owner] = max(people.get(owner, -np.inf), _log_odds(item.relevance))
     most = max(people.values(), default=0.0)
 
-    def weighed(item: Found) -> float:
+    def weighed(item: FoundEntity) -> float:
         if item.type is PiiType.PER or not item.relevance:
             return 0.0
         own = [people[owner] for owner in item.owners if owner in people]
@@ -307,7 +309,7 @@ def _log_odds(relevance: float) -> float:
     return float(np.log(sure / (1 - sure)))
 
 
-def subjects_of(found: Iterable[Found]) -> list[list[tuple[str, str]]]:
+def subjects_of(found: Iterable[FoundEntity]) -> list[list[tuple[str, str]]]:
     """The entities by person; those of no named person are one's."""
     people: dict[str, list[tuple[str, str]]] = {}
     for item in found:
@@ -326,7 +328,7 @@ def bucket(gap: int) -> int:
     return sum(gap > edge for edge in DISTANCES)
 
 
-def steady() -> Transitions:
+def default_transitions() -> Transitions:
     """For a head that scores each word by itself: what changes within a name costs `_CHANGE`.
 
     That is, a label that continues an entity of another type or none, and one that begins an
@@ -355,7 +357,7 @@ def decode(
     Args:
         text: that the windows are of.
         windows: of the text, each with the scores of labels for each of its subwords.
-        transitions: of a conditional random field, or `steady`.
+        transitions: of a conditional random field, or `default_transitions`.
     """
     starts, ends = array("I"), array("I")
     # One array that grows: pieces and their sum would take twice as much.
@@ -396,7 +398,7 @@ def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Lab
     return [span for span in spans if any(map(str.isalnum, text[span[0] : span[1]]))]
 
 
-def pooled(
+def pool_by_window(
     spans: Iterable[_Span], states: Iterable[tuple[Window, Floats]]
 ) -> Iterator[tuple[Floats, dict[_Span, tuple[int, Floats]]]]:
     """Find the spans that are in each window, in one walk over both.
@@ -431,14 +433,14 @@ def _merge(
     text: str,
     spans: Sequence[Labelled],
     owners: Mapping[Labelled, tuple[str, ...]],
-) -> list[Found]:
+) -> list[FoundEntity]:
     """One entry for each text, type and owner."""
     groups: dict[tuple[str, PiiType, tuple[str, ...]], list[Labelled]] = {}
     for span in spans:
         key = (text[span[0] : span[1]], span[2], owners[span])
         groups.setdefault(key, []).append(span)
     return [
-        Found(
+        FoundEntity(
             text=value,
             type=pii_type,
             spans=tuple((start, end) for start, end, _ in own),

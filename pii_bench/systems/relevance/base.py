@@ -115,7 +115,7 @@ THRESHOLDS: Final = DATA / "models" / "relevance" / "thresholds.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredSample:
     """The candidates of one sample with their scores.
 
     Attributes:
@@ -134,12 +134,12 @@ class Scored:
         return Counts.of(text_set(chosen), text_set(self.needed)).f1
 
 
-def macro_f1(scored: Sequence[Scored], threshold: float) -> float:
+def macro_f1(scored: Sequence[ScoredSample], threshold: float) -> float:
     """Mean F1 over at least one sample."""
     return math.fsum(sample.f1(threshold) for sample in scored) / len(scored)
 
 
-def best_threshold(scored: Sequence[Scored]) -> float:
+def best_threshold(scored: Sequence[ScoredSample]) -> float:
     """The threshold with the largest macro F1, the highest of equals.
 
     It lies halfway between two scores, so that rounding moves no candidate across it.
@@ -161,7 +161,7 @@ def best_threshold(scored: Sequence[Scored]) -> float:
     return highest
 
 
-def share_threshold(scored: Sequence[Scored]) -> float:
+def share_threshold(scored: Sequence[ScoredSample]) -> float:
     """For scores spread evenly from 0 to 1: lets in the share of candidates that is needed.
 
     Raises:
@@ -178,7 +178,7 @@ def share_threshold(scored: Sequence[Scored]) -> float:
     return 1 - sum(needed) / len(needed)
 
 
-def _levels(scored: Sequence[Scored]) -> list[tuple[float, set[int]]]:
+def _levels(scored: Sequence[ScoredSample]) -> list[tuple[float, set[int]]]:
     """Every score, highest first, with the places of the samples that hold it."""
     held = sorted(
         (

@@ -16,7 +16,7 @@ from pii_bench.systems.relevance.base import (
     THRESHOLDS,
     Constant,
     RandomChoice,
-    Scored,
+    ScoredSample,
     best_threshold,
     gold_candidates,
     macro_f1,
@@ -49,7 +49,7 @@ class Fitted:
     """
 
     build: Callable[[float], Relevance]
-    rule: Callable[[Sequence[Scored]], float] = best_threshold
+    rule: Callable[[Sequence[ScoredSample]], float] = best_threshold
     extra: bool = False
 
 
@@ -89,9 +89,9 @@ def _with_stored_threshold(name: str) -> Relevance:
 
 
 def _of_encoder() -> Relevance:
-    from pii_bench.systems.encoder import EncoderScores
+    from pii_bench.systems.encoder import EncoderScorer
 
-    return EncoderScores()
+    return EncoderScorer()
 
 
 RELEVANCE: Final[Mapping[str, Callable[[], Relevance]]] = MappingProxyType(
@@ -164,9 +164,9 @@ def _require_fitted(name: str) -> None:
         raise UnknownNameError("relevance system with a threshold to fit", name, FITTED)
 
 
-def _score(system: Relevance, sample: Sample) -> Scored:
+def _score(system: Relevance, sample: Sample) -> ScoredSample:
     candidates = gold_candidates(sample)
-    return Scored(
+    return ScoredSample(
         texts=tuple(candidate.text for candidate in candidates),
         scores=tuple(system.scores(sample.query or "", sample.description, candidates)),
         needed=frozenset(need.text for need in sample.related),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import pii_bench
-from pii_bench.systems.encoder import EncoderScores
+from pii_bench.systems.encoder import EncoderScorer
 from pii_bench.systems.relevance.base import NEVER, Candidate
 from tests.conftest import REPOSITORY
 
@@ -34,7 +34,7 @@ def test_a_letter_masked(name: str, assert_golden: Callable[[str, str], None]) -
 
 def test_only_what_the_dial_may_keep_has_a_score() -> None:
     text = "I am Ann Lee, born in 1982. Call me on +44 1632 960001, said Ann Lee."
-    relevance = EncoderScores()
+    relevance = EncoderScorer()
     candidates = [
         Candidate("Ann Lee", "PER", 5),
         Candidate("1982", "DATETIME", 22),

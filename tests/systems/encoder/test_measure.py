@@ -5,12 +5,12 @@ import pytest
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.systems import KEEP
 from pii_bench.systems.encoder.measure import DialPoint, fit_dial
-from pii_bench.systems.encoder.reader import Found, is_kept
+from pii_bench.systems.encoder.reader import FoundEntity, is_kept
 from pii_bench.taxonomy import PiiType
 
 
-def found(text: str, relevance: float, pii_type: PiiType = PiiType.DEM) -> Found:
-    return Found(text, pii_type, ((0, len(text)),), (), relevance)
+def found(text: str, relevance: float, pii_type: PiiType = PiiType.DEM) -> FoundEntity:
+    return FoundEntity(text, pii_type, ((0, len(text)),), (), relevance)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_mean_is_harmonic_and_weighted(
         (found("Ann Lee", 1.0, PiiType.PER), 0.0, False),
     ],
 )
-def test_what_is_kept(item: Found, threshold: float, kept: bool) -> None:
+def test_what_is_kept(item: FoundEntity, threshold: float, kept: bool) -> None:
     assert is_kept(item, threshold) is kept
 
 
@@ -53,7 +53,7 @@ def test_each_setting_keeps_no_less_than_the_one_before() -> None:
     entities = tuple(Entity(t, "DEM", None, (span,)) for t, span in places.items())
     needed = (Related("A", "asthma"), Related("A", "York"))
     sample = Sample("s1", text, "Q?", (Subject("A", entities),), needed)
-    items = [Found(t, PiiType.DEM, (places[t],), (), relevance[t]) for t in places]
+    items = [FoundEntity(t, PiiType.DEM, (places[t],), (), relevance[t]) for t in places]
 
     dial = fit_dial([sample], [items])
 
@@ -71,7 +71,7 @@ def test_of_thresholds_that_are_alike_the_most_protective_is_taken() -> None:
     subject = Subject("A", (Entity(text, "DEM", None, (place,)),))
     needed = (Related("A", text),)
     samples = [Sample(f"s{n}", text, "Q?", (subject,), needed) for n in range(301)]
-    items = [[Found(text, PiiType.DEM, (place,), (), 0.9 if n else 0.2)] for n in range(301)]
+    items = [[FoundEntity(text, PiiType.DEM, (place,), (), 0.9 if n else 0.2)] for n in range(301)]
 
     dial = fit_dial(samples, items)
 

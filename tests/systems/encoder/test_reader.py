@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from pii_bench.systems.encoder.reader import (
     SHIPPED,
-    Found,
+    FoundEntity,
     Reader,
-    about_somebody,
     bucket,
     decode,
-    pooled,
-    steady,
+    default_transitions,
+    lower_for_other_people,
+    pool_by_window,
 )
 from pii_bench.systems.encoder.windows import subwords_of, windows_of
 from pii_bench.systems.tagger import LABELS
@@ -34,7 +34,7 @@ def labelled(text: str, *words: str | dict[str, float]) -> list[tuple[int, int, 
                 for label, score in ({said: 9.0} if isinstance(said, str) else said).items():
                     scores[window.first + place, LABELS.index(label)] = score
         tags.append(scores)
-    return decode(text, zip(windows, tags, strict=True), steady())
+    return decode(text, zip(windows, tags, strict=True), default_transitions())
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,14 @@ def test_subwords_have_the_label_of_their_word() -> None:
 def test_what_is_others_is_less_relevant_than_what_is_the_persons_asked_about(
     people: dict[str, float], before: dict[str, float], after: dict[str, float]
 ) -> None:
-    names = [Found(name, PiiType.PER, ((0, 1),), (name,), sure) for name, sure in people.items()]
+    names = [
+        FoundEntity(name, PiiType.PER, ((0, 1),), (name,), sure) for name, sure in people.items()
+    ]
     facts = [
-        Found("x", PiiType.DATETIME, ((1, 2),), tuple(owners.split()), relevance)
+        FoundEntity("x", PiiType.DATETIME, ((1, 2),), tuple(owners.split()), relevance)
         for owners, relevance in before.items()
     ]
-    assert [item.relevance for item in about_somebody([*names, *facts])] == pytest.approx(
+    assert [item.relevance for item in lower_for_other_people([*names, *facts])] == pytest.approx(
         [*(0.0 for _ in names), *after.values()]
     )
 
@@ -119,7 +121,7 @@ def test_a_span_is_pooled_in_every_window_that_it_touches(places: list[tuple[int
 
     found = [
         [(span, place, mean.tolist()) for span, (place, mean) in placed.items()]
-        for _, placed in pooled(spans, zip(windows, states, strict=True))
+        for _, placed in pool_by_window(spans, zip(windows, states, strict=True))
     ]
 
     assert len(windows) > 2

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from pii_bench.errors import MissingExtraError
-from pii_bench.systems.encoder import synonyms as module
-from pii_bench.systems.encoder.augment import augmented
-from pii_bench.systems.encoder.synonyms import synonyms, with_synonyms
+from pii_bench.systems.encoder import augment as module
+from pii_bench.systems.encoder.augment import augmented, synonyms, with_synonyms
 from tests.systems.encoder.test_augment import TEXT, sample
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pii_bench.systems.relevance.base import (
     Candidate,
     Constant,
     RandomChoice,
-    Scored,
+    ScoredSample,
     best_threshold,
     choose,
     gold_candidates,
@@ -122,8 +122,8 @@ def test_a_random_choice_is_named_by_seed_and_threshold() -> None:
     assert RandomChoice(threshold=0.75).identity == {"seed": "0", "threshold": "0.75"}
 
 
-def scored(*needed: str, **scores: float) -> Scored:
-    return Scored(tuple(scores), tuple(scores.values()), frozenset(needed))
+def scored(*needed: str, **scores: float) -> ScoredSample:
+    return ScoredSample(tuple(scores), tuple(scores.values()), frozenset(needed))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def scored(*needed: str, **scores: float) -> Scored:
         ([scored("a", a=1, name=NEVER)], 1),
     ],
 )
-def test_the_best_threshold(samples: list[Scored], threshold: float) -> None:
+def test_the_best_threshold(samples: list[ScoredSample], threshold: float) -> None:
     assert best_threshold(samples) == threshold
 
 
@@ -152,7 +152,7 @@ def test_the_figure_is_the_mean_over_samples() -> None:
 
 
 @pytest.mark.parametrize("rule", [best_threshold, share_threshold])
-def test_nothing_to_choose_from_is_an_error(rule: Callable[[list[Scored]], float]) -> None:
+def test_nothing_to_choose_from_is_an_error(rule: Callable[[list[ScoredSample]], float]) -> None:
     with pytest.raises(PiiBenchError, match="no person's name"):
         rule([scored("a", name=NEVER)])
 
@@ -165,7 +165,7 @@ SCORED = st.builds(
 
 
 @given(st.lists(SCORED, min_size=1, max_size=5))
-def test_no_score_makes_a_better_threshold(samples: list[Scored]) -> None:
+def test_no_score_makes_a_better_threshold(samples: list[ScoredSample]) -> None:
     best = macro_f1(samples, best_threshold(samples))
 
     assert best >= max(macro_f1(samples, score) for score in range(6)) - 1e-9
