@@ -1,9 +1,8 @@
-"""What rules know more surely than a network that labels word by word.
+"""Rules that correct the spans of the network.
 
-Where a span begins and ends: the network may take a part of a date ("July" of "3 July 2001") or of
-a reference ("22072" of "22072/02"), or the bracket in front of a name. Parts of a person's full
-name, and whose they are. Codes by their form, labels of forms, and which queries have no use for
-contact data.
+They extend spans to whole dates, numbers and names: the network, which labels word by word, may
+find only "July" of "3 July 2001" or "22072" of "22072/02". They add parts of full names and codes
+of a known format, remove labels of forms, and recognise queries that may need contact data.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from pii_bench.systems.encoder.reader import Labelled
 
 VERSION: Final = 4
-"""To be raised with any change to what is found here or decoded in `reader`.
+"""Version of the rules and of the decoding in `reader`. Raise it with every change to either.
 
-Answers that are stored were made with the weights and this version: others are asked anew.
+It enters the request hashes, so stored answers of another version are not reused.
 """
 
 _MONTH: Final = (
@@ -48,10 +47,10 @@ _LAST: Final = "%\"'+-−).°_′″"
 
 
 def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
-    """Spans of a text, in order, with the dates and numbers whole that they are a part of.
+    """Extend spans, given in order, to the whole dates and numbers that they are a part of.
 
-    Spans that come to overlap become one, of the first one's type; a span without a letter
-    or digit is dropped.
+    Spans that overlap afterwards are joined and get the type of the first. Spans without a letter
+    or digit are dropped.
     """
     dates = [match.span() for match in _DATES.finditer(text)]
     numbers = [match.span() for match in _NUMBERS.finditer(text)]
@@ -77,7 +76,7 @@ def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
 
 def _grown(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
-    """A span with those places that it overlaps; these are in order and do not overlap."""
+    """Extend a span by the places it overlaps, which are sorted and do not overlap each other."""
     start, end, kind = span
     for number in range(bisect_right(places, start, key=itemgetter(1)), len(places)):
         begin, stop = places[number]
@@ -88,7 +87,7 @@ def _grown(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
 
 
 def _tidied(text: str, span: Labelled) -> Labelled:
-    """A span without "no." in front of a number, stray punctuation, or half a pair of brackets."""
+    """Strip "no." before a number and stray punctuation, and balance the brackets."""
     start, end, kind = span
     if kind is PiiType.CODE and (match := _NUMBER_OF.match(text, start, end)):
         start = match.end()
@@ -109,17 +108,17 @@ def _tidied(text: str, span: Labelled) -> Labelled:
 
 
 def _may_be(character: str, others: str) -> bool:
-    """Whether a span may begin or end so: with a letter, mark, digit, currency sign or another."""
+    """Return True for a letter, mark, number, currency sign, or one of `others`."""
     category = unicodedata.category(character)
     return category[0] in "LMN" or category == "Sc" or character in others
 
 
 _NAMED: Final = frozenset({PiiType.PER, PiiType.ORG, PiiType.LOC})
-# A name may begin or end with what alone is an origin or a trade ("Scottish Greens").
+# A name may begin or end with a word that alone is an origin or a trade ("Scottish Greens").
 _IN_NAMES: Final = _NAMED | {PiiType.DEM}
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SHORTEST: Final = 3
-# Capitalised words next to names, and in them, that are no names.
+# Capitalised words next to or inside names that are not names themselves.
 _NO_NAMES: Final = frozenset(
     {
         *("aunt", "auntie", "brother", "captain", "dame", "dear", "doctor", "dr", "father"),
@@ -141,12 +140,12 @@ _LONGEST_WORD: Final = 40
 
 
 def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
-    """Spans of a text, in order, with names whole of which the network took a part or two.
+    """Extend spans, given in order, to whole names.
 
-    The name of a person, organisation or place goes on over the capitalised words next to it, but
-    not over titles, months and days or the first word of a sentence. Two such names with one space
-    between them are one, of the longer one's type, and so is a name with a capitalised fact. In a
-    text that is mostly in capitals these tell nothing.
+    The name of a person, organisation or place is extended over adjacent capitalised words, except
+    titles, months, days and the first word of a sentence. Two names separated by one space are
+    joined and get the type of the longer; so are a name and a capitalised DEM span. Text that is
+    mostly in capitals is left unchanged.
     """
     if 2 * sum(map(str.isupper, text)) > sum(map(str.isalpha, text)):
         return [*spans]
@@ -204,17 +203,17 @@ def _begins_capital(text: str, start: int) -> bool:
 
 
 def _ends_capital(text: str, end: int) -> bool:
-    """Whether the last word in front of a place begins with a capital or a digit."""
+    """Return True if the last word before `end` begins with a capital or a digit."""
     last = _LAST_WORD.search(text, max(0, end - _LONGEST_WORD), end)
     return last is not None and (last[0][0].isupper() or last[0][0].isdigit())
 
 
 def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
-    """Spans of a text, in order, with the places where a part of a full name is alone.
+    """Add the places where a part of a person's full name occurs alone.
 
-    A part is a capitalised word of a person's name of two words or more, which the text never
-    writes in small letters. In front of another capitalised word that is in no span ("Wilk
-    Street") it is taken for a part of another name.
+    A part is a capitalised word of a name of at least two words that the text never writes in
+    lower case. It is skipped before a capitalised word outside all spans, where it belongs to
+    another name ("Wilk Street").
     """
     taken = bytearray(len(text))
     for start, end, _ in spans:
@@ -242,10 +241,12 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
 
 def whole_names(names: Iterable[str]) -> dict[str, str]:
-    """Each name of a text by the one name whose words hold all of its own, or else by itself.
+    """Map each name to the longer name that contains all its words.
+
+    A name maps to itself if no longer name, or more than one, contains its words.
 
     Args:
-        names: normalised.
+        names: normalised names of one text.
     """
     words = {name: frozenset(_WORD.findall(name)) for name in names}
     whole: dict[str, str] = {}
@@ -270,7 +271,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _goes_on(text: str, end: int, taken: bytearray) -> bool:
-    """Whether a capitalised word follows that is in no span."""
+    """Return True if a capitalised word outside all spans follows."""
     gap = _BEFORE_A_NAME_GOES_ON.match(text, end)
     return gap is not None and text[gap.end()].isupper() and not taken[gap.end()]
 
@@ -280,7 +281,7 @@ def _is_card(text: str) -> bool:
 
 
 def _is_iban(text: str) -> bool:
-    """Whether the check digits are right (ISO 13616)."""
+    """Return True if the check digits are valid (ISO 13616)."""
     bare = text.replace(" ", "")
     return int("".join(str(int(c, 36)) for c in bare[4:] + bare[:4])) % 97 == 1
 
@@ -290,7 +291,7 @@ def _always(_: str) -> bool:
 
 
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]] = (
-    # What is in front of no @ is matched as well, so that it is read once and not from each letter.
+    # Words without @ match as well: this reads each once instead of trying again at each letter.
     (re.compile(r"[\w.%+-]++(?:(?<=\w)@\w[\w-]*(?:\.[\w-]*\w)+)?"), lambda text: "@" in text),
     (re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)"), is_ip_address),
     (
@@ -326,12 +327,12 @@ _LABELS: Final = frozenset(
         *("ticket", "user", "work experience"),
     }
 )
-# A line that is a heading, or what is in front of its colon.
+# A heading on its own line, or the part of a line before its colon.
 _OPENING: Final = re.compile(r"^[^\S\n]*([A-Za-z][A-Za-z -]{0,30}?)[^\S\n]*(?::|$)", re.MULTILINE)
 
 
 def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
-    """E-mail and IP addresses, hashes, IBANs, card, phone and social security numbers."""
+    """Yield the places of codes: e-mail and IP addresses, hashes, IBANs, and other numbers."""
     for pattern, holds in _FORMS:
         for match in pattern.finditer(text):
             if holds(match[0]):
@@ -339,17 +340,17 @@ def fixed_forms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_contact(text: str) -> bool:
-    """Whether it is an e-mail address, or a phone number with its country code."""
+    """Return True for an e-mail address or a phone number with a country code."""
     return _CONTACT.fullmatch(text) is not None
 
 
 def may_need_contact(query: str) -> bool:
-    """Whether a query has a word for reaching somebody, or for what an address is put on."""
+    """Return True if a query mentions contacting somebody, or an addressed item such as a card."""
     return _REACHING.search(query) is not None
 
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
-    """Spans of a text, in order, where a code that a rule finds replaces what overlaps it."""
+    """Add the codes found by `fixed_forms`; they replace the spans they overlap."""
     taken = bytearray(len(text))
     fixed: list[tuple[int, int]] = []
     for start, end in fixed_forms(text):
@@ -361,7 +362,7 @@ def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
 
 def without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
-    """Spans of a text but for labels of a form ("Street:") and headings of a document."""
+    """Drop the spans that are labels of a form ("Street:") or headings."""
     labels = {
         place
         for match in _OPENING.finditer(text)
