@@ -1,8 +1,7 @@
-"""One pretrained encoder, fine-tuned for all three questions that masking asks of a text.
+"""The fine-tuned encoder: systems for detection and query-related, a detector, a relevance system.
 
-Where is personal information and of which type; which of it does a query need, read together
-with the text; whose is it. Here it is as systems, as a detector, and as relevance for entities
-that another detector found. `train` needs torch, `reader` only onnxruntime and tokenizers.
+One network finds the spans and types, scores how much the query needs each, and assigns them to
+people. `train` needs torch, `reader` only onnxruntime and tokenizers.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ if TYPE_CHECKING:
     from pii_bench.systems.relevance.base import Candidate
 
 LOG: Final = "training.json"
-"""Settings, data, versions, the dev curve, and the dial that was fitted on dev."""
+"""Training log: settings, data, versions, dev scores, and the thresholds of `--keep` (`dial`)."""
 _REMEMBERED: Final = 4096
 
 
 def read_threshold(folder: Path, keep: str) -> float:
-    """The least relevance of a needed entity.
+    """Return the least relevance at which an entity stays readable.
 
     Args:
-        folder: of the weights.
-        keep: setting of the dial.
+        folder: folder of the weights.
+        keep: `--keep` setting.
 
     Raises:
-        InputFileError: the log is missing or lacks the setting.
+        InputFileError: the training log is missing or lacks the setting.
     """
     path = folder / LOG
     try:
@@ -56,11 +55,11 @@ def read_threshold(folder: Path, keep: str) -> float:
 
 
 class _Shared:
-    """One reader for both systems; what it found in a text serves both tasks.
+    """The reader of both systems, which caches the entities of each text.
 
     Attributes:
-        name: of the systems: `encoder`, with the name of the folder where the weights are not
-            those that ship.
+        name: model name of the systems: `encoder`, or `encoder:FOLDER` unless the shipped weights
+            are used.
     """
 
     def __init__(self, folder: Path, keep: str) -> None:
@@ -71,19 +70,18 @@ class _Shared:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Those of both systems: one is read with the answers of the other."""
+        """The same for both systems, because their results are combined."""
         return {"weights": self.reader.sha256, "threshold": repr(self.threshold)}
 
     def _detect(self, text: str) -> tuple[FoundEntity, ...]:
         return tuple(self.reader.detect(text))
 
     def score_relevance(self, text: str, query: str) -> list[FoundEntity]:
-        """What was found, with its relevance."""
         return self.reader.score_relevance(text, self.detect(text), query)
 
 
 class EncoderDetector:
-    """The spans alone (`Detector`).
+    """The encoder as a `Detector`.
 
     Raises:
         InputFileError: a file of the weights is missing or broken.
@@ -101,21 +99,21 @@ class EncoderDetector:
         return {"weights": self._reader.sha256}
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """The spans of a text in order, none overlapping another; any text is fine."""
+        """Return the spans of a text, sorted and without overlaps."""
         found = self._reader.detect(text)
-        spans = (DetectedSpan(*span, each.type) for each in found for span in each.spans)
+        spans = (DetectedSpan(*span, item.type) for item in found for span in item.spans)
         return sorted(spans, key=lambda span: span.start)
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderDetectionSystem:
-    """Answers detection: the entities of each person (`System`)."""
+    """The encoder as a `System` for detection."""
 
     shared: _Shared
 
     @property
     def card(self) -> SystemCard:
-        """It names subjects."""
+        """The description of the system for detection."""
         return SystemCard(
             model=self.shared.name,
             prompt="detection",
@@ -127,11 +125,11 @@ class EncoderDetectionSystem:
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over the weights and the description."""
+        """Return the SHA-256 over the weights and the description."""
         return _hash([self.shared.reader.sha256, sample.description])
 
     async def respond(self, sample: Sample) -> Prediction:
-        """The texts of each person with their types; a text of two types has the last."""
+        """Return the entities of each person; a text found with two types gets the last."""
         found = await asyncio.to_thread(self.shared.detect, sample.description)
         people = (tuple(dict(own).items()) for own in subjects_of(found))
         return Prediction(Status.OK, subjects=tuple(people) or ((),))
@@ -142,13 +140,13 @@ class EncoderDetectionSystem:
 
 @dataclass(frozen=True, slots=True)
 class EncoderRelevanceSystem:
-    """Answers query-related: the entities that the dial keeps (`System`)."""
+    """The encoder as a `System` for query-related: the entities that stay readable."""
 
     shared: _Shared
 
     @property
     def card(self) -> SystemCard:
-        """The name of the system counts as its prompt."""
+        """The description of the system for query-related."""
         return SystemCard(
             model=self.shared.name,
             prompt=ENCODER,
@@ -160,16 +158,16 @@ class EncoderRelevanceSystem:
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """SHA-256 over the weights, the threshold, the description and the query."""
+        """Return the SHA-256 over the weights, the threshold, the description and the query."""
         identity = [self.shared.reader.sha256, repr(self.shared.threshold)]
         return _hash([*identity, sample.description, sample.query or ""])
 
     async def respond(self, sample: Sample) -> Prediction:
-        """The texts that are needed."""
+        """Return the texts that the query needs."""
         found = await asyncio.to_thread(
             self.shared.score_relevance, sample.description, sample.query or ""
         )
-        needed = [each.text for each in found if is_kept(each, self.shared.threshold)]
+        needed = [item.text for item in found if is_kept(item, self.shared.threshold)]
         return Prediction(Status.OK, related=tuple(dict.fromkeys(needed)))
 
     async def close(self) -> None:
@@ -177,11 +175,11 @@ class EncoderRelevanceSystem:
 
 
 def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
-    """Detection and query-related by the weights of a folder.
+    """Return the systems for detection and query-related.
 
     Args:
-        folder: of the weights.
-        keep: how much stays readable, a setting of the dial.
+        folder: folder of the weights.
+        keep: `--keep` setting: how much stays readable.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -191,10 +189,10 @@ def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
 
 
 class EncoderScorer:
-    """Scores candidates by the encoder's relevance of their places (`Relevance`).
+    """The encoder as a `Relevance` system for entities of another detector.
 
     Args:
-        folder: of the weights.
+        folder: folder of the weights.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -212,16 +210,16 @@ class EncoderScorer:
         return {"weights": self._reader.sha256, "threshold": repr(self.threshold)}
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
-        """The relevance of each candidate; `NEVER` for what the dial never keeps."""
+        """Return the relevance of each candidate; `NEVER` for those that are not kept."""
         from pii_bench.systems.relevance.base import NEVER
 
         locator = locator_of(description)
         found = [
-            FoundEntity(each.text, PiiType(each.type), tuple(locator.spans(each.text)), ())
-            for each in candidates
+            FoundEntity(item.text, PiiType(item.type), tuple(locator.spans(item.text)), ())
+            for item in candidates
         ]
-        weighed = self._reader.score_relevance(description, found, query)
-        return [item.relevance if is_kept(item, self.threshold) else NEVER for item in weighed]
+        scored = self._reader.score_relevance(description, found, query)
+        return [item.relevance if is_kept(item, self.threshold) else NEVER for item in scored]
 
 
 def _hash(identity: object) -> str:

@@ -1,4 +1,4 @@
-"""What an encoder is fine-tuned from and on."""
+"""Training data and the pretrained checkpoint of the encoder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SEED: Final = 13
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What is learnt from and what decides: dataset to samples."""
+    """Training and dev samples by dataset."""
 
     train: Mapping[str, Sequence[Sample]]
     dev: Mapping[str, Sequence[Sample]]
@@ -34,27 +34,25 @@ class Data:
 def read_data(train: Iterable[str], dev: Iterable[str], hold_out: int) -> Data:
     """Load the samples that have a query.
 
-    Another author's training set has no dev set: a part of it is held out.
-
     Args:
-        train: datasets to learn from, as `load_for_training` takes them.
-        dev: datasets to choose the epoch by, likewise.
-        hold_out: samples of each `train` dataset that is not ours that are for dev, at most a
-            fifth.
+        train: datasets to train on, as `load_for_training` takes them.
+        dev: datasets for choosing the epoch, likewise.
+        hold_out: number of dev samples taken from each training dataset that is not ours and so
+            has no dev set; at most a fifth of it.
 
     Raises:
-        PiiBenchError: one of ours is only for tests, or a dataset is missing or broken.
+        PiiBenchError: a dataset of ours is only for tests, or a dataset is missing or broken.
     """
-    learnt: dict[str, Sequence[Sample]] = {}
+    training: dict[str, Sequence[Sample]] = {}
     deciding: dict[str, Sequence[Sample]] = {source: _asked(source) for source in dev}
     for source in train:
         samples = _asked(source)
         count = 0 if source in DATASETS else min(hold_out, len(samples) // 5)
         held_out = {sample.id for sample in Random(_SEED).sample(samples, count)}
-        learnt[source] = [sample for sample in samples if sample.id not in held_out]
+        training[source] = [sample for sample in samples if sample.id not in held_out]
         if held_out:
             deciding[f"held out of {source}"] = [s for s in samples if s.id in held_out]
-    return Data(learnt, deciding)
+    return Data(training, deciding)
 
 
 def _asked(source: str) -> list[Sample]:
@@ -62,10 +60,10 @@ def _asked(source: str) -> list[Sample]:
 
 
 def packaged_checkpoint() -> Path:
-    """The folder of the all-MiniLM-L6-v2 that its package holds.
+    """Return the folder of all-MiniLM-L6-v2 in its package.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: the package is not installed.
     """
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:

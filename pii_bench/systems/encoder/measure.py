@@ -1,4 +1,4 @@
-"""How good a reader is on dev, and the dial of how much stays readable, fitted there."""
+"""Scores of an encoder on dev, and the thresholds of the `--keep` settings, fitted there."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from pii_bench.systems.encoder.reader import FoundEntity
 
 WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), strict=True))
-"""Setting to the weight of protection, next to that of retention, in the mean."""
+"""`--keep` setting to the weight of protection in the mean; retention has the rest."""
 
 _LEVELS: Final = 80
 _ALIKE: Final = 0.005
-"""Means that differ by less are alike: those of another dev set would differ by more."""
+"""Means that differ by at most this count as equal: another dev set would change them by more."""
 
 
 @dataclass(frozen=True, slots=True)
-class DialPoint:
-    """What a threshold comes to on dev: mean protection and mean retention (scorer.md)."""
+class KeepThreshold:
+    """A threshold with its mean protection and mean retention on dev (docs/scorer.md)."""
 
     threshold: float
     protection: float
     retention: float
 
     def mean(self, weight: float) -> float:
-        """The harmonic mean of the two, protection with this weight."""
+        """Return the harmonic mean of both, with this weight for protection."""
         if not self.protection or not self.retention:
             return 0.0
         return 1 / (weight / self.protection + (1 - weight) / self.retention)
@@ -47,24 +47,24 @@ class DialPoint:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How good a reader is on dev.
+    """The scores of an encoder on dev.
 
     Attributes:
-        figures: Strict-F1, Ent-F1, query F1 at the threshold where it is highest, and H of the
-            masked text where the dial is balanced; `score`, their sum.
-        dial: setting to what was fitted for it.
+        figures: Strict-F1, Ent-F1, query F1 at its best threshold, H of the masked text at the
+            balanced setting, and `score`, their sum.
+        thresholds: `--keep` setting to its threshold.
     """
 
     figures: Mapping[str, float]
-    dial: Mapping[str, DialPoint]
+    thresholds: Mapping[str, KeepThreshold]
 
 
 def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
-    """Read every sample of dev and score it.
+    """Run the encoder on dev, score it and fit the thresholds.
 
     Args:
-        folder: of the weights.
-        samples: of dev, all with queries.
+        folder: folder of the weights.
+        samples: dev samples, all with queries.
     """
     reader = Reader(folder)
     found = [
@@ -87,27 +87,27 @@ def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
         )
         for own, sample in zip(found, samples, strict=True)
     ]
-    dial = fit_dial(samples, found)
+    thresholds = fit_thresholds(samples, found)
     figures = {
         "strict": fmean(d.strict.f1 for d in detections),
         "entity": fmean(d.entity.f1 for d in detections),
         "query": macro_f1(scored, best_threshold(scored)),
-        "h": dial[BALANCED].mean(0.5),
+        "h": thresholds[BALANCED].mean(0.5),
     }
-    return Measured({**figures, "score": sum(figures.values())}, dial)
+    return Measured({**figures, "score": sum(figures.values())}, thresholds)
 
 
-def fit_dial(
+def fit_thresholds(
     samples: Sequence[Sample], found: Sequence[Sequence[FoundEntity]]
-) -> dict[str, DialPoint]:
-    """For each setting the highest threshold, so the one that protects most, among the best on dev.
+) -> dict[str, KeepThreshold]:
+    """Fit the threshold of each `--keep` setting on dev.
 
-    The best are those whose weighted harmonic mean of protection and retention is the greatest or
-    within `_ALIKE` of it.
+    It is the highest threshold, which protects most, whose weighted harmonic mean of protection
+    and retention is within `_ALIKE` of the best.
 
     Args:
-        samples: of dev, with queries and with spans.
-        found: what the reader finds in each, with its relevance.
+        samples: dev samples with queries and spans.
+        found: predicted entities of each sample, with their relevance.
     """
     scores = [item.relevance for own in found for item in own]
     levels = np.unique(np.quantile(scores, np.linspace(0, 1, _LEVELS)))
@@ -116,7 +116,7 @@ def fit_dial(
     return {setting: _most_protective(points, weight) for setting, weight in WEIGHTS.items()}
 
 
-def _most_protective(points: Sequence[DialPoint], weight: float) -> DialPoint:
+def _most_protective(points: Sequence[KeepThreshold], weight: float) -> KeepThreshold:
     best = max(point.mean(weight) for point in points)
     return max(
         (point for point in points if point.mean(weight) >= best - _ALIKE),
@@ -131,11 +131,11 @@ def _gold(sample: Sample) -> GoldTexts:
 
 def _point(
     threshold: float, golds: Sequence[GoldTexts], found: Sequence[Sequence[FoundEntity]]
-) -> DialPoint:
+) -> KeepThreshold:
     scores: list[MaskedTextScore] = []
     for gold, own in zip(golds, found, strict=True):
         masked = [span for item in own if not is_kept(item, threshold) for span in item.spans]
         scores.append(score_judgement(gold, gold.judge(masked)))
-    return DialPoint(
+    return KeepThreshold(
         threshold, fmean(s.protection for s in scores), fmean(s.retention for s in scores)
     )

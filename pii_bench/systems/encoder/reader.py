@@ -1,4 +1,4 @@
-"""Reads a text with the fine-tuned encoder, without torch."""
+"""Inference with the fine-tuned encoder: needs onnxruntime and tokenizers, but not torch."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 SHIPPED: Final = DATA / "models" / "encoder"
 
 GRAPH: Final = "encoder.onnx"
-"""The encoder and what labels words, for onnxruntime."""
+"""The encoder and the labelling head, for onnxruntime."""
 
 HEADS: Final = "heads.npz"
-"""The weights for relevance and owners, and transitions between labels where there are."""
+"""Weights of the relevance and owner heads, and the label transitions of a CRF head."""
 
 TOKENIZER: Final = "tokenizer.json"
 
@@ -52,7 +52,7 @@ DISTANCES: Final = (-64, -24, -8, 0, 8, 24, 64)
 """Edges of the buckets of the distance, in subwords, from a person's mention to a span."""
 
 Place: TypeAlias = tuple[int, int]
-"""Code points of a text, end exclusive."""
+"""Start and end in code points of a text, end exclusive."""
 
 Labelled: TypeAlias = tuple[int, int, PiiType]
 
@@ -60,30 +60,30 @@ _Span = TypeVar("_Span", Place, Labelled)
 
 _TYPES: Final = tuple(PiiType)
 _KEPT: Final = 64
-# A person who is at least this surely an owner shares what another owns more surely.
+# A person with at least this probability is an owner, even if another has a higher one.
 _SHARED: Final = 0.5
-# Best on dev of 0, 2, 3 and 4; as a log-odds.
+# Penalty in log-odds (`default_transitions`). Best on dev of 0, 2, 3 and 4.
 _CHANGE: Final = 2.0
-# From which relevance a code is kept.
+# Least relevance at which a code is kept.
 _CLEAR: Final = 0.8
-# How much it counts whom a query is about. On dev as good as 0, and better in conversations made of
-# texts of dev, and where the person asked about changes.
+# Weight of the person a query is about (`lower_for_other_people`). On dev as good as 0; better in
+# conversations made of dev texts, and where the person asked about changes.
 _PERSON: Final = 0.2
-# As unsure, and one minus it as sure, as anything counts.
+# Relevance is clipped to [_LEAST, 1 - _LEAST], so that its log-odds are finite.
 _LEAST: Final = 1e-6
 _SPLIT: Final = frozenset("\n\r\t")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEntity:
-    """A piece of personal information in a text.
+    """A predicted entity of a text.
 
     Attributes:
-        text: as the text writes it.
-        spans: every place, in code points, end exclusive.
-        owners: texts of the persons' names whose it is; empty where no person is named.
-        relevance: how surely the query needs it, 0 to 1; 0 without a query, and for names and
-            contact data that it cannot need.
+        text: as written in the text.
+        spans: every occurrence, in code points, end exclusive.
+        owners: normalised names of the people it belongs to; empty if the text names nobody.
+        relevance: probability that the query needs it; 0 without a query, for names, and for
+            contact data if the query is not about contacting somebody.
     """
 
     text: str
@@ -94,15 +94,15 @@ class FoundEntity:
 
 
 class Reader:
-    """Runs the weights of a folder on one thread.
+    """Runs the encoder on one thread.
 
     Args:
-        folder: of the weights.
-        kept: windows of a text whose hidden states are kept, 0.7 MB each; those of a text that
-            has more are run a second time.
+        folder: folder of the weights.
+        kept: largest number of windows whose hidden states are kept in memory, 0.7 MB each. A
+            text with more windows is run twice.
 
     Attributes:
-        sha256: over the files of the weights and the version of the rules.
+        sha256: hash over the files of the weights and the version of the rules.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -126,7 +126,7 @@ class Reader:
         )
 
     def detect(self, text: str) -> list[FoundEntity]:
-        """Everything personal in a text, in order of its first place; nothing is relevant yet."""
+        """Return the entities of a text by first occurrence, with relevance 0."""
         windows = windows_of(self._tokenizer, text)
         kept = [*self._run(windows)] if len(windows) <= self._kept else None
         tags = ((window, own) for window, _, own in kept or self._run(windows))
@@ -139,14 +139,14 @@ class Reader:
     def score_relevance(
         self, text: str, found: Sequence[FoundEntity], query: str
     ) -> list[FoundEntity]:
-        """What was found in a text, with its relevance to a query.
+        """Return the entities with their relevance to a query.
 
-        Names have none, nor have contact data where the query is not about reaching anybody.
+        It is 0 for names, and for contact data if the query is not about contacting somebody.
 
         Args:
-            text: in which it was found.
-            found: by `detect`.
-            query: what is asked about the text, not blank.
+            text: text of the entities.
+            found: result of `detect`.
+            query: question about the text, not blank.
         """
         reaching = may_need_contact(query)
         several = len({owner for item in found for owner in item.owners}) > 1
@@ -168,9 +168,9 @@ class Reader:
         return lower_for_other_people(weighed)
 
     def _run(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Floats, Floats]]:
-        """Each window with its hidden states (subwords, width) and label scores.
+        """Yield each window with its hidden states (subwords, width) and label scores.
 
-        One at a time: in a batch they take no less time and more memory.
+        Windows are not batched: a batch takes as long and needs more memory.
         """
         for window in windows:
             inputs = {
@@ -180,7 +180,7 @@ class Reader:
             }
             if "spelled" in self._inputs:
                 inputs["spelled"] = spelled_of([window])
-            # Not every encoder takes types.
+            # Some encoders take no token types.
             given = {name: np.array(inputs[name], np.int64) for name in self._inputs}
             (hidden,), (scores,) = self._session.run(None, given)
             yield window, hidden, scores
@@ -188,7 +188,7 @@ class Reader:
     def _weights(
         self, spans: Iterable[Place], states: Iterable[tuple[Window, Floats]]
     ) -> dict[Place, float]:
-        """How surely the query needs each span, in the window where that is most sure."""
+        """Return the relevance of each span, the highest over its windows."""
         weights: dict[Place, float] = {}
         for hidden, placed in pool_by_window(spans, states):
             opening = hidden[0]
@@ -218,7 +218,7 @@ class Reader:
             if span in names:
                 owners[span] = (names[span],)
             else:
-                # The person named last before it, or first of all.
+                # Without a score: the last person first named before the span, or the first person.
                 before = people[max(bisect_left(starts, span[0]) - 1, 0)]
                 owners[span] = _best(scores.get(span, {})) or (before,)
         return owners
@@ -229,12 +229,12 @@ class Reader:
         firsts: Mapping[str, int],
         windows: Iterable[tuple[Floats, Mapping[Labelled, tuple[int, Floats]]]],
     ) -> dict[Labelled, dict[str, float]]:
-        """By span and name how surely it is that person's; those named in a window with it.
+        """Return the probability of each owner by span, for people named in the same window.
 
         Args:
-            names: of persons, by where they are.
-            firsts: by name where it is first.
-            windows: see `pool_by_window`.
+            names: spans of people to their names.
+            firsts: names to their first start in the text.
+            windows: result of `pool_by_window`.
         """
         scores: dict[Labelled, dict[str, float]] = {}
         for _, placed in windows:
@@ -248,8 +248,8 @@ class Reader:
                     continue
                 known = scores.setdefault(span, {})
                 for name in people:
-                    told = [(place - there, person) for there, person in mentions[name]]
-                    gap, person = min(told, key=lambda item: abs(item[0]))
+                    gaps = [(place - there, person) for there, person in mentions[name]]
+                    gap, person = min(gaps, key=lambda item: abs(item[0]))
                     score = self._owner_score(own, person, gap)
                     known[name] = max(known.get(name, 0.0), score)
         return scores
@@ -266,10 +266,9 @@ class Reader:
 
 
 def is_kept(item: FoundEntity, threshold: float) -> bool:
-    """Whether something found is to stay readable.
+    """Return True if an entity stays readable.
 
-    Names never are; account, identity and contact numbers only where the query clearly needs
-    them, and the threshold allows it.
+    Names never do. Codes need a relevance of at least `_CLEAR` as well as the threshold.
     """
     if item.type is PiiType.PER:
         return False
@@ -278,14 +277,14 @@ def is_kept(item: FoundEntity, threshold: float) -> bool:
 
 
 def lower_for_other_people(found: Sequence[FoundEntity]) -> list[FoundEntity]:
-    """What was found, with less relevance for what is others' than the query is about.
+    """Lower the relevance of entities of people that the query is not about.
 
-    The relevance of a name tells how surely the query is about that person. Where its log-odds are
-    less than those of the person who is asked about most surely, `_PERSON` of the difference is
-    taken off the log-odds of all that is theirs. Names have no relevance then.
+    The relevance of a name is the probability that the query is about that person. `_PERSON` times
+    the difference between the highest log-odds of any person and the highest log-odds of an
+    entity's owners is subtracted from the entity's log-odds. Names get relevance 0.
 
     Args:
-        found: with the relevance that the weights give it, names included.
+        found: entities with the relevance from the network, names included.
     """
     people: dict[str, float] = {}
     for item in found:
@@ -294,14 +293,14 @@ def lower_for_other_people(found: Sequence[FoundEntity]) -> list[FoundEntity]:
                 people[owner] = max(people.get(owner, -np.inf), _log_odds(item.relevance))
     most = max(people.values(), default=0.0)
 
-    def weighed(item: FoundEntity) -> float:
+    def lowered(item: FoundEntity) -> float:
         if item.type is PiiType.PER or not item.relevance:
             return 0.0
         own = [people[owner] for owner in item.owners if owner in people]
         less = most - max(own) if own else 0.0
         return _sigmoid(_log_odds(item.relevance) - _PERSON * less) if less else item.relevance
 
-    return [replace(item, relevance=weighed(item)) for item in found]
+    return [replace(item, relevance=lowered(item)) for item in found]
 
 
 def _log_odds(relevance: float) -> float:
@@ -310,7 +309,7 @@ def _log_odds(relevance: float) -> float:
 
 
 def subjects_of(found: Iterable[FoundEntity]) -> list[list[tuple[str, str]]]:
-    """The entities by person; those of no named person are one's."""
+    """Group entities by owner; those without an owner form one group."""
     people: dict[str, list[tuple[str, str]]] = {}
     for item in found:
         for owner in item.owners or ("",):
@@ -324,15 +323,15 @@ def _best(scores: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def bucket(gap: int) -> int:
-    """The bucket of a distance: 0 to `len(DISTANCES)`."""
+    """Return the bucket of a distance, 0 to `len(DISTANCES)`."""
     return sum(gap > edge for edge in DISTANCES)
 
 
 def default_transitions() -> Transitions:
-    """For a head that scores each word by itself: what changes within a name costs `_CHANGE`.
+    """Return the transitions for a head without a CRF.
 
-    That is, a label that continues an entity of another type or none, and one that begins an
-    entity right behind another.
+    `_CHANGE` is the penalty for continuing an entity of another type or none, and for beginning
+    an entity directly after another.
     """
     labels = np.arange(1 + 2 * len(_TYPES))
     begins, inside = labels % 2 == 1, (labels % 2 == 0) & (labels > 0)
@@ -352,15 +351,15 @@ def decode(
     windows: Iterable[tuple[Window, Floats]],
     transitions: Transitions,
 ) -> list[Labelled]:
-    """Spans of the best sequence of labels, a label for each word; none crosses a line.
+    """Return the spans of the best label sequence, one label per word; none crosses a line.
 
     Args:
-        text: that the windows are of.
-        windows: of the text, each with the scores of labels for each of its subwords.
-        transitions: of a conditional random field, or `default_transitions`.
+        text: text of the windows.
+        windows: windows in order, each with label scores (subwords, labels).
+        transitions: those of a CRF head, or `default_transitions`.
     """
     starts, ends = array("I"), array("I")
-    # One array that grows: pieces and their sum would take twice as much.
+    # One growing array: concatenating pieces would need twice the memory.
     scores = array("f")
     for window, own in windows:
         opening = []
@@ -388,7 +387,7 @@ def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Lab
             kind = _TYPES[(label - 1) // 2]
             continues = before != OUTSIDE and label % 2 == 0 and spans[-1][2] is kind
             if before != OUTSIDE and spans[-1][1] == start:
-                # One piece of writing, such as 11:42:09, is one entity.
+                # Adjacent words without a space, such as 11:42:09, are one entity.
                 spans[-1] = (spans[-1][0], end, spans[-1][2])
             elif continues and not _SPLIT & set(text[spans[-1][1] : start]):
                 spans[-1] = (spans[-1][0], end, kind)
@@ -401,15 +400,15 @@ def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Lab
 def pool_by_window(
     spans: Iterable[_Span], states: Iterable[tuple[Window, Floats]]
 ) -> Iterator[tuple[Floats, dict[_Span, tuple[int, Floats]]]]:
-    """Find the spans that are in each window, in one walk over both.
+    """Average the hidden states of each span in each window.
 
     Args:
-        spans: of the text, in any order.
-        states: the windows of the text in order, each with its hidden states.
+        spans: spans of the text, in any order.
+        states: windows of the text in order, each with its hidden states.
 
     Yields:
-        The hidden states of a window, and by span, in order, its first subword there and the
-        mean of its states.
+        The hidden states of a window, and a dict from each span in it to its first subword and
+        the mean of its states.
     """
     waiting = sorted(spans, reverse=True)
     near: list[_Span] = []
@@ -434,7 +433,7 @@ def _merge(
     spans: Sequence[Labelled],
     owners: Mapping[Labelled, tuple[str, ...]],
 ) -> list[FoundEntity]:
-    """One entry for each text, type and owner."""
+    """Join spans of the same text, type and owners to one entity."""
     groups: dict[tuple[str, PiiType, tuple[str, ...]], list[Labelled]] = {}
     for span in spans:
         key = (text[span[0] : span[1]], span[2], owners[span])

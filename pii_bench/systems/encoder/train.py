@@ -374,7 +374,7 @@ def train(
     export(reader, tokenizer_file, out, quantised=True)
     found = measure(out, dev_samples)
     log = {
-        "dial": {setting: asdict(point) for setting, point in found.dial.items()},
+        "dial": {setting: asdict(point) for setting, point in found.thresholds.items()},
         "dev": dict(found.figures),
         "data": {
             "train": {name: len(samples) for name, samples in data.train.items()},

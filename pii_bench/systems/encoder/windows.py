@@ -1,4 +1,4 @@
-"""Texts as overlapping windows of subwords, each behind the query."""
+"""Split texts into overlapping windows of subwords, each preceded by the query."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ MAX_TOKENS: Final = 512
 """Subwords of a window, query and separators included."""
 
 SPELLED: Final = 512
-"""Characters are told apart by their code point modulo this; 0 is padding."""
+"""Size of the character vocabulary: code points are taken modulo this minus 1; 0 is padding."""
 
 _SPELLED_CHARACTERS: Final = 16
 _OVERLAP: Final = 64
-# A query that is longer leaves too little room for the text; its end is cut.
+# Longer queries are truncated, to leave room for the text.
 _QUERY_TOKENS: Final = 256
-# What the tokenizer tells of a text takes a hundred times its size.
+# Code points tokenized at once: an encoding needs a hundred times the memory of its text.
 _PIECE: Final = 20_000
 _SPACE: Final = re.compile(r"[ \t\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Part of a text behind its query: `[CLS] query [SEP] text [SEP]`.
+    """Part of a text with the query: `[CLS] query [SEP] text [SEP]`.
 
     Attributes:
-        ids: of the subwords.
-        types: 0 for the query and what surrounds it, 1 for the text.
-        first: place in `ids` of the text's first subword.
-        offsets: (start, end) in code points of the text, one for each of its subwords.
-        opens: whether a subword begins a word, likewise.
-        spelled: characters of the word that each of the text's subwords opens; empty for others.
-        core: range of the text's subwords for which this window counts: where two windows
-            overlap, each subword belongs to the one in which it has more context.
+        ids: ids of all subwords.
+        types: token types, 0 up to the text and 1 from there.
+        first: index in `ids` of the text's first subword.
+        offsets: (start, end) in code points of each subword of the text.
+        opens: whether each subword of the text begins a word.
+        core: range of the text's subwords whose labels are taken from this window: in an overlap
+            of two windows, each subword belongs to the one in which it has more context.
+        spelled: word that each subword of the text begins; empty for the others.
     """
 
     ids: tuple[int, ...]
@@ -52,14 +52,14 @@ class Window:
 
 
 class Windows:
-    """The windows of a text, each made when it is its turn: a long text has many.
+    """The windows of a text, built one at a time to save memory.
 
     Args:
-        text: that is cut.
-        subwords: of the text.
-        head: what is in front of the text in every window.
-        tail: what is behind it.
-        room: subwords of the text in a window.
+        text: text to split.
+        subwords: subwords of the text.
+        head: ids before the text in every window.
+        tail: ids after it.
+        room: number of the text's subwords in a window.
     """
 
     def __init__(
@@ -75,16 +75,18 @@ class Windows:
         return len(self._cuts)
 
     def __iter__(self) -> Iterator[Window]:
-        told, first = self._subwords, len(self._head)
+        subwords, first = self._subwords, len(self._head)
         for start, end, core in self._cuts:
-            ids = (*self._head, *told.ids[start:end], *self._tail)
-            opens = tuple(map(bool, told.opens[start:end]))
-            words = zip(told.starts[start:end], told.words[start:end], strict=True)
+            ids = (*self._head, *subwords.ids[start:end], *self._tail)
+            opens = tuple(map(bool, subwords.opens[start:end]))
+            words = zip(subwords.starts[start:end], subwords.words[start:end], strict=True)
             yield Window(
                 ids=ids,
                 types=(0,) * first + (1,) * (len(ids) - first),
                 first=first,
-                offsets=tuple(zip(told.starts[start:end], told.ends[start:end], strict=True)),
+                offsets=tuple(
+                    zip(subwords.starts[start:end], subwords.ends[start:end], strict=True)
+                ),
                 opens=opens,
                 core=core,
                 spelled=tuple(
@@ -96,14 +98,14 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class _Subwords:
-    """The subwords of a text, in few bytes each.
+    """The subwords of a text, in compact arrays.
 
     Attributes:
-        ids: in the vocabulary.
-        starts: in code points of the text.
-        ends: likewise.
-        opens: whether one begins a word.
-        words: end of the word of each.
+        ids: ids in the vocabulary.
+        starts: starts in code points of the text.
+        ends: ends, likewise.
+        opens: whether each subword begins a word.
+        words: end of the word that each subword is in.
     """
 
     ids: array[int] = field(default_factory=lambda: array("I"))
@@ -114,23 +116,23 @@ class _Subwords:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, text: str) -> _Subwords:
-        made = cls()
+        subwords = cls()
         for shift, piece in _pieces(text):
-            told = tokenizer.encode(piece, add_special_tokens=False)
-            word_ids, offsets = told.word_ids, told.offsets
+            encoding = tokenizer.encode(piece, add_special_tokens=False)
+            word_ids, offsets = encoding.word_ids, encoding.offsets
             last = {word: end for word, (_, end) in zip(word_ids, offsets, strict=True)}
-            made.ids.extend(told.ids)
-            made.starts.extend(shift + start for start, _ in offsets)
-            made.ends.extend(shift + end for _, end in offsets)
-            made.opens.extend(
+            subwords.ids.extend(encoding.ids)
+            subwords.starts.extend(shift + start for start, _ in offsets)
+            subwords.ends.extend(shift + end for _, end in offsets)
+            subwords.opens.extend(
                 place == 0 or word != word_ids[place - 1] for place, word in enumerate(word_ids)
             )
-            made.words.extend(shift + last[word] for word in word_ids)
-        return made
+            subwords.words.extend(shift + last[word] for word in word_ids)
+        return subwords
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """A text cut at white space, each piece with its place."""
+    """Split a text at white space; yield the start and text of each piece."""
     start = 0
     while start < len(text):
         space = _SPACE.search(text, start + _PIECE)
@@ -142,13 +144,13 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 def windows_of(
     tokenizer: Tokenizer, text: str, query: str = "", max_tokens: int = MAX_TOKENS
 ) -> Windows:
-    """Cut a text into windows; a text without subwords has none.
+    """Split a text into windows; a text without subwords has none.
 
     Args:
-        tokenizer: of the encoder, a BERT one.
-        text: in which spans are looked for.
-        query: what is asked about it; empty where nothing is.
-        max_tokens: subwords of a window, greater than those of the query and the overlap.
+        tokenizer: tokenizer of the encoder.
+        text: text to split.
+        query: question about the text, or empty.
+        max_tokens: subwords of a window, more than those of the query and the overlap.
     """
     opening, between = _marks(tokenizer)
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
@@ -158,14 +160,14 @@ def windows_of(
 
 
 def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """What opens a window, and what is behind its query and behind its text."""
+    """Return the id that opens a window, and the one after its query and after its text."""
     opening = [tokenizer.token_to_id(name) for name in ("[CLS]", "<s>", "<|im_start|>")]
     between = [tokenizer.token_to_id(name) for name in ("[SEP]", "</s>", "<|im_end|>")]
     return [t for t in opening if t is not None][:1], [t for t in between if t is not None][:1]
 
 
 def spelled_of(windows: Sequence[Window]) -> list[list[list[int]]]:
-    """Characters of words as numbers, (windows, subwords, characters), 0 for none."""
+    """Return character ids of words, (windows, subwords, characters), padded with 0."""
     longest = max(len(window.ids) for window in windows)
     blank = [0] * _SPELLED_CHARACTERS
     table = []
@@ -183,7 +185,7 @@ def _numbers(word: str) -> list[int]:
 
 
 def _cuts(count: int, room: int) -> list[tuple[int, int, tuple[int, int]]]:
-    """Start and end of each window among `count` subwords, and its core, relative to start."""
+    """Return start and end of each window among `count` subwords, and its core from its start."""
     starts = [*range(0, max(count - _OVERLAP, 1), room - _OVERLAP)] if count else []
     cuts = []
     for number, start in enumerate(starts):
@@ -195,7 +197,7 @@ def _cuts(count: int, room: int) -> list[tuple[int, int, tuple[int, int]]]:
 
 
 def subwords_of(window: Window, start: int, end: int) -> tuple[int, int] | None:
-    """The range of a window's subwords that a span of the text touches; None for none."""
+    """Return the range of a window's subwords that overlap a span of the text, or None."""
     touched = [
         place
         for place, (first, last) in enumerate(window.offsets)
@@ -205,6 +207,6 @@ def subwords_of(window: Window, start: int, end: int) -> tuple[int, int] | None:
 
 
 def padded(rows: Sequence[Sequence[int]], value: int = 0) -> list[list[int]]:
-    """Rows of the length of the longest."""
+    """Pad rows to the length of the longest."""
     longest = max(map(len, rows))
     return [[*row, *([value] * (longest - len(row)))] for row in rows]

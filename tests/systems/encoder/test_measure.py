@@ -4,7 +4,7 @@ import pytest
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.systems import KEEP
-from pii_bench.systems.encoder.measure import DialPoint, fit_dial
+from pii_bench.systems.encoder.measure import KeepThreshold, fit_thresholds
 from pii_bench.systems.encoder.reader import FoundEntity, is_kept
 from pii_bench.taxonomy import PiiType
 
@@ -25,7 +25,7 @@ def found(text: str, relevance: float, pii_type: PiiType = PiiType.DEM) -> Found
 def test_the_mean_is_harmonic_and_weighted(
     protection: float, retention: float, weight: float, mean: float
 ) -> None:
-    assert DialPoint(0.5, protection, retention).mean(weight) == pytest.approx(mean)
+    assert KeepThreshold(0.5, protection, retention).mean(weight) == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_each_setting_keeps_no_less_than_the_one_before() -> None:
     sample = Sample("s1", text, "Q?", (Subject("A", entities),), needed)
     items = [FoundEntity(t, PiiType.DEM, (places[t],), (), relevance[t]) for t in places]
 
-    dial = fit_dial([sample], [items])
+    dial = fit_thresholds([sample], [items])
 
     assert [*dial] == [*KEEP]
     thresholds = [dial[setting].threshold for setting in KEEP]
@@ -73,7 +73,7 @@ def test_of_thresholds_that_are_alike_the_most_protective_is_taken() -> None:
     samples = [Sample(f"s{n}", text, "Q?", (subject,), needed) for n in range(301)]
     items = [[FoundEntity(text, PiiType.DEM, (place,), (), 0.9 if n else 0.2)] for n in range(301)]
 
-    dial = fit_dial(samples, items)
+    dial = fit_thresholds(samples, items)
 
     # At 0.2 retention is 1, at 0.9 it is less by a third of a hundredth.
     assert dial["balanced"].threshold == 0.9
