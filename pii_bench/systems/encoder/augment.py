@@ -1,7 +1,7 @@
-"""Further samples to train on.
+"""Augmentation of training samples.
 
-The same texts, written otherwise or about other values; several texts as the turns of one
-conversation; and a sentence or two out of a text, since people paste short texts.
+Texts are rewritten or get other values, several texts become the turns of one conversation, and
+one to three sentences are cut out of a text, since people paste short texts.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 
     Rewrite = Callable[[str, Random], str]
 
-# Latin letters, and names, cities and firms of many countries in them. Not it_IT: Faker draws its
-# cities from a set, so that another process draws others from the same seed.
+# Locales in Latin script. Not it_IT: Faker draws its cities from a set, so the same seed draws
+# others in another process.
 _LOCALES: Final = ("en_US", "en_GB", "de_DE", "fr_FR", "es_MX", "pl_PL", "sv_SE", "tr_TR")
 _NAMES_OF_VALUES: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.ORG})
 _NUMBERED: Final = frozenset({PiiType.CODE, PiiType.QUANTITY})
 _TYPED_AMISS: Final = 0.03
 _OTHER_WORDS: Final = 0.3
 _FIRST_NAME_ALONE: Final = 0.3
-# Neither a name nor a part of a compound or of a contraction.
+# A lower-case word that is not part of a compound or contraction.
 _WORD: Final = re.compile(r"(?<![\w'’-])[a-z]{4,}(?![\w'’-])")
 
 
 def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | None:
-    """A sample rewritten by some of the kinds, its annotations carried along.
+    """Rewrite a sample by one or two random kinds, and move its annotations along.
 
     Args:
-        sample: with spans; what it needs stays needed.
-        kinds: of `KINDS`, or "values", of which one or two are drawn.
-        random: draws.
+        sample: sample with spans.
+        kinds: kinds to draw from, a subset of `ALL`.
+        random: random generator.
 
     Returns:
-        None where entities overlap, so that no text can be put together again.
+        The new sample, or None if entities overlap and the text cannot be reassembled.
     """
     whole = cut(sample)
     if not all(piece.whole for piece in whole.pieces):
@@ -65,7 +65,7 @@ def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | 
     values = {entity.text: entity.text for entity in sample.entities}
     if "values" in chosen:
         values |= _other_values(sample, random)
-    # Every mention of an entity is written alike: its annotation has one text.
+    # All mentions of an entity get the same text, because its annotation has only one.
     values = {text: _rewritten(value, slips, random) or value for text, value in values.items()}
     texts = [
         _rewritten(piece.text, rewrites, random) if entity is None else values[entity.text]
@@ -83,7 +83,7 @@ def _rewritten(text: str, rewrites: Sequence[Rewrite], random: Random) -> str:
 
 
 def _other_values(sample: Sample, random: Random) -> dict[str, str]:
-    """Another value for each entity that the query does not quote: text to text."""
+    """Draw a new value for each entity that the query does not quote; map old to new text."""
     from faker import Faker
 
     faker = Faker(random.choice(_LOCALES))
@@ -112,7 +112,7 @@ def _other_value(entity: Entity, faker: Faker, random: Random) -> str:
 
 
 def _other_digits(text: str, random: Random) -> str:
-    """The same form with other digits; the first of a number stays, and with it its size."""
+    """Replace the digits, except the first of each number, which keeps its magnitude."""
     return re.sub(r"(?<=\d)\d", lambda _: str(random.randrange(10)), text)
 
 
@@ -120,8 +120,8 @@ def with_synonyms(text: str, random: Random, rate: float) -> str:
     """Replace a share of the words that have a synonym.
 
     Args:
-        text: words with capitals stay, and so do inflected ones.
-        random: draws.
+        text: text to rewrite; capitalised and inflected words are kept.
+        random: random generator.
         rate: share of the words that are replaced.
 
     Raises:
@@ -137,16 +137,16 @@ def with_synonyms(text: str, random: Random, rate: float) -> str:
 
 @lru_cache(65_536)
 def synonyms(word: str) -> tuple[str, ...]:
-    """Single words that mean the same as a word does most often.
+    """Return the single-word synonyms of a word's most frequent sense in WordNet 3.0.
 
-    Empty for inflected words, whose form a synonym would need too, and for words of several parts
-    of speech ("book"), since nothing here tells which one is meant.
+    Empty for inflected words, because the synonym would need the same inflection, and for words
+    of several parts of speech ("book"), because the intended one is unknown.
 
     Raises:
         MissingExtraError: WordNet is not installed.
     """
     senses = _wordnet().synsets(word)
-    # An adjective may be head ("a") or satellite ("s") of a group.
+    # WordNet has two codes for adjectives: "a" (head) and "s" (satellite).
     if len({sense.pos().replace("s", "a") for sense in senses}) != 1:
         return ()
     names: list[str] = senses[0].lemma_names()
@@ -171,14 +171,14 @@ KINDS: Final[dict[str, Rewrite]] = {
     "small letters": lambda text, random: in_small_letters(text, random, 1),
     "synonyms": lambda text, random: with_synonyms(text, random, _OTHER_WORDS),
 }
-"""Ways to rewrite a text and its query."""
+"""Functions that rewrite a text or a query, by name."""
 
 _WITHIN_ENTITIES: Final = frozenset(KINDS) - {"no punctuation", "synonyms"}
 
 ALL: Final = (*KINDS, "values")
 
 DEFAULT: Final = tuple(kind for kind in ALL if kind != "synonyms")
-"""Those that need nothing but the extra `encoder`."""
+"""The kinds that need only the extra `encoder`."""
 
 
 _TEXTS: Final = (2, 3, 4, 5)
@@ -188,12 +188,12 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def conversations(samples: Sequence[Sample], count: int, random: Random) -> list[Sample]:
-    """Draw conversations that are asked about one to three of their texts.
+    """Draw conversations of several samples (`conversation`).
 
     Args:
-        samples: with spans and queries, at least two.
-        count: how many conversations.
-        random: draws.
+        samples: at least two samples with spans and queries.
+        count: number of conversations.
+        random: random generator.
     """
     return [
         conversation(random.sample(samples, min(random.choice(_TEXTS), len(samples))), random)
@@ -202,11 +202,11 @@ def conversations(samples: Sequence[Sample], count: int, random: Random) -> list
 
 
 def conversation(samples: Sequence[Sample], random: Random) -> Sample:
-    """Join texts: each is cut between sentences, and the pieces become turns in random order.
+    """Split texts between sentences and join the pieces as turns in random order.
 
     Returns:
-        A sample whose subjects are those of all texts, and whose query is that of one to three of
-        them; it needs what these need.
+        A sample with the subjects of all texts, and with the queries and related entities of one
+        to three of them.
     """
     turns = [_Turn(place, *cut) for place, s in enumerate(samples) for cut in _cuts(s, random)]
     order = [turn.source for turn in turns]
@@ -240,7 +240,7 @@ def conversation(samples: Sequence[Sample], random: Random) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A piece of a text: which one's, and from where to where."""
+    """A piece of a text: index of its sample, start and end."""
 
     source: int
     start: int
@@ -248,7 +248,7 @@ class _Turn:
 
 
 def sentence_ends(sample: Sample) -> list[int]:
-    """Where a text can be cut: behind its sentences but the last, and never in an entity."""
+    """Return the ends of all sentences but the last, except those inside an entity."""
     spans = [span for entity in sample.entities for span in entity.spans]
     text = sample.description
     return [
@@ -259,7 +259,7 @@ def sentence_ends(sample: Sample) -> list[int]:
 
 
 def _cuts(sample: Sample, random: Random) -> list[tuple[int, int]]:
-    """Start and end of a text's pieces; none cuts an entity."""
+    """Split a text at random sentence ends; return start and end of each piece."""
     text = sample.description
     places = sentence_ends(sample)
     chosen = sorted(random.sample(places, min(random.choice(_CHUNKS) - 1, len(places))))
@@ -289,23 +289,23 @@ _SENTENCES: Final = (1, 1, 2, 3)
 
 
 def excerpts(samples: Sequence[Sample], count: int, random: Random) -> list[Sample]:
-    """Draw excerpts, each of another text while there are enough texts.
+    """Draw excerpts (`excerpt`), spread evenly over the samples.
 
     Args:
-        samples: with spans.
-        count: how many excerpts.
-        random: draws.
+        samples: samples with spans.
+        count: number of excerpts.
+        random: random generator.
     """
     drawn = [*samples] * (count // len(samples)) + random.sample(samples, count % len(samples))
     return [excerpt(sample, random) for sample in drawn]
 
 
 def excerpt(sample: Sample, random: Random) -> Sample:
-    """One to three sentences in a row; no entity is cut.
+    """Cut one to three consecutive sentences out of a sample.
 
     Returns:
-        A sample with the entities that are in the excerpt, and without query where these do not
-        hold everything that the query needs.
+        A sample with the entities in the excerpt. It has no query if the excerpt lacks an entity
+        that the query needs.
     """
     text = sample.description
     ends = [0, *sentence_ends(sample), len(text)]

@@ -1,4 +1,4 @@
-"""The encoder with its heads, in torch, and as files that run without torch."""
+"""The encoder with its heads in torch, and its export to files that run without torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FILTERS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """How the losses are weighed against each other."""
+    """The weight of each loss in their sum."""
 
     labels: float = 1.0
     relevance: float = 1.0
@@ -43,10 +43,9 @@ class Losses:
 
 
 class Spelling(nn.Module):
-    """Adds to a word's state what its characters say, as much as a gate lets in.
+    """A gated character CNN: `gate * state + (1 - gate) * spelling`.
 
-    A convolution over the characters of the word, the largest value of each filter, and
-    `gate * state + (1 - gate) * spelling`.
+    `spelling` is a convolution over the characters of a word with max pooling.
     """
 
     def __init__(self, width: int) -> None:
@@ -57,11 +56,11 @@ class Spelling(nn.Module):
         self.gate = nn.Linear(2 * width, width)
 
     def forward(self, hidden: Tensor, spelled: Tensor) -> Tensor:
-        """States of the same shape.
+        """Return states of the shape of `hidden`.
 
         Args:
             hidden: (windows, subwords, width).
-            spelled: (windows, subwords, characters): of the word that a subword opens, else 0.
+            spelled: (windows, subwords, characters): the word that a subword begins, else 0.
         """
         windows, subwords, length = spelled.shape
         letters = self.characters(spelled.view(-1, length)).transpose(1, 2)
@@ -73,14 +72,14 @@ class Spelling(nn.Module):
 
 
 class JointReader(nn.Module):
-    """Labels of words, relevance of spans, and owners of spans, over one encoder.
+    """An encoder with heads for word labels, relevance of spans, and owners of spans.
 
     Args:
-        encoder: a pretrained model whose output has `last_hidden_state`.
-        head: what labels words.
-        frozen: whether the encoder's weights stay as they are.
-        losses: how they are weighed.
-        dropout: of what the heads see.
+        encoder: pretrained model whose output has `last_hidden_state`.
+        head: labelling head.
+        frozen: whether the encoder's weights are not trained.
+        losses: weights of the losses.
+        dropout: dropout on the input of the heads.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class JointReader(nn.Module):
         token_type_ids: Tensor,
         spelled: Tensor | None = None,
     ) -> Tensor:
-        """Hidden states, (windows, subwords, width)."""
+        """Return the hidden states, (windows, subwords, width)."""
         given = {"input_ids": input_ids, "attention_mask": attention_mask}
         if getattr(self.encoder.config, "type_vocab_size", 1) > 1:
             given["token_type_ids"] = token_type_ids
@@ -133,16 +132,15 @@ class JointReader(nn.Module):
         return hidden
 
     def forward(self, **batch: Tensor) -> dict[str, Tensor]:
-        """The loss of a batch.
+        """Return the loss of a batch.
 
         Args:
             batch: `input_ids`, `attention_mask` and `token_type_ids`, (windows, subwords);
                 `spelled`, see `Spelling`; `labels`, (windows, subwords), `IGNORED` where no
-                word of the text begins; `spans`, (spans, 3): window, first subword, end, of
-                every entity's mention; `needed`, (spans,): 1 for what the query needs, 0 for
-                the rest, `IGNORED` where there is no query and for names; `pairs`, (pairs, 3):
+                word of the text begins; `spans`, (spans, 3): window, first subword and end of
+                every mention; `needed`, (spans,), see `train.Example`; `pairs`, (pairs, 3):
                 row of a span, row of a person's mention, bucket of the distance; `owned`,
-                (pairs,): whether the span is the person's.
+                (pairs,): whether the span belongs to the person.
         """
         inputs = ("input_ids", "attention_mask", "token_type_ids", "spelled")
         hidden = self.dropout(self.states(*(batch[name] for name in inputs)))
@@ -175,20 +173,21 @@ class JointReader(nn.Module):
 
 
 def label_tiers() -> Tensor:
-    """By label the weight of its loss: the tier of its type, 1 to 3; 1 for none."""
+    """Return the loss weight of each label: the sensitivity tier of its type, 1 to 3; 1 for O."""
     return torch.tensor(
         [1.0 if label == "O" else float(sensitivity(None, PiiType(label[2:]))) for label in LABELS]
     )
 
 
 def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The subwords that open a word, moved to the front of each window.
+    """Keep the subwords that begin a word, moved to the front of each window.
 
     Returns:
-        Scores (windows, words, labels), labels (windows, words), and which are no padding.
+        Scores (windows, words, labels), labels (windows, words), and the mask (windows, words),
+        False for padding.
     """
     opens = labels != IGNORED
-    # Stable: words keep their order, and what opens no word goes behind them.
+    # A stable sort keeps the order of the words and moves the other subwords behind them.
     order = torch.argsort((~opens).int(), dim=1, stable=True)
     longest = int(opens.sum(1).max())
     order = order[:, :longest]
@@ -199,7 +198,7 @@ def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 
 def pool(hidden: Tensor, spans: Tensor) -> Tensor:
-    """Means of the states of spans, (spans, width)."""
+    """Return the mean state of each span, (spans, width)."""
     before = nn.functional.pad(hidden.cumsum(1), (0, 0, 1, 0))
     window, start, end = spans.unbind(1)
     return (before[window, end] - before[window, start]) / (end - start).unsqueeze(1)
@@ -210,14 +209,14 @@ def _two_way(scores: Tensor, gold: Tensor) -> Tensor:
 
 
 class Exported(nn.Module):
-    """What runs as an ONNX graph: states and label scores."""
+    """The part that is exported as an ONNX graph: encoder and labelling head."""
 
     def __init__(self, reader: JointReader) -> None:
         super().__init__()
         self.reader = reader
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """States (windows, subwords, width) and label scores (windows, subwords, labels)."""
+        """Return states (windows, subwords, width) and label scores (windows, subwords, labels)."""
         hidden = self.reader.states(*inputs)
         return hidden, self.reader.labels(hidden)
 
@@ -226,13 +225,13 @@ def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: boo
     """Write graph, heads and tokenizer.
 
     Args:
-        reader: in evaluation mode.
+        reader: network in evaluation mode.
         tokenizer: file of the encoder's tokenizer, copied without its truncation and padding.
-        folder: where the files go.
-        quantised: whether weights, and what they are multiplied with, are of 8 bits.
+        folder: output folder.
+        quantised: whether to quantise weights and activations to 8 bits.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # As a graph, attention written out takes a quarter less time than PyTorch's own.
+    # In ONNX, eager attention takes a quarter less time than PyTorch's fused attention.
     reader = deepcopy(reader)
     reader.encoder.set_attn_implementation("eager")
     example = torch.ones((1, 8), dtype=torch.long)

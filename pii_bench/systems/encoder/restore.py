@@ -1,6 +1,6 @@
-"""Reads the weights of a written encoder back into torch, so that training can go on from it.
+"""Load the weights of an exported encoder into torch, to continue training.
 
-Of a graph of 8 bits, the weights are the numbers that its integers stand for.
+The weights of an 8-bit graph are dequantised.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _QUANTISED: Final = "_quantized"
 
 
 def restore(reader: JointReader, *folders: Path) -> None:
-    """Take the weights that `network.export` wrote, of several the mean.
+    """Load the mean of the weights that `network.export` wrote to the folders.
 
     Args:
-        reader: of the same pretrained model and head.
-        folders: with the graph and the heads.
+        reader: network of the same pretrained model and head.
+        folders: folders with the graph and the heads.
 
     Raises:
-        InputFileError: one lacks weights of the reader, or has them in another shape.
+        InputFileError: a folder lacks weights of the reader, or has them in another shape.
     """
-    each = [_weights(reader, folder) for folder in folders]
-    mean = {name: sum(weights[name] for weights in each) / len(each) for name in each[0]}
+    states = [_weights(reader, folder) for folder in folders]
+    mean = {name: sum(state[name] for state in states) / len(states) for name in states[0]}
     reader.load_state_dict(mean, strict=False)
 
 
@@ -59,7 +59,7 @@ def _weights(reader: JointReader, folder: Path) -> dict[str, torch.Tensor]:
         found["crf.start"] = torch.tensor(heads["crf.start"]) - reader.crf.forbidden_start
         found["crf.pairs"] = torch.tensor(heads["crf.pairs"]) - reader.crf.forbidden
         found["crf.end"] = torch.tensor(heads["crf.end"])
-    # What the text models pool is never used, so it is in no graph.
+    # The pooler of the text models is unused, so the graph lacks it.
     own = {name: weight for name, weight in reader.state_dict().items() if ".pooler." not in name}
     if missing := sorted(own.keys() - found.keys()):
         raise InputFileError(folder, f"lacks the weights {missing[0]}: another model or head?")
@@ -71,13 +71,13 @@ def _weights(reader: JointReader, folder: Path) -> dict[str, torch.Tensor]:
 
 
 def _of_graph(graph: Any) -> dict[str, Floats]:
-    """Weights by their names in torch.
+    """Return the weights by their names in torch.
 
-    Those of linear layers have lost their names: they are found from the bias that is added to
-    the product, and are the other way round.
+    The export transposes the weights of linear layers and drops their names: they are found from
+    the bias that is added to the product.
     """
-    stored = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
-    # Weights that are equal are stored once, some are stored in 16 bits.
+    stored = {array.name: numpy_helper.to_array(array) for array in graph.initializer}
+    # Equal weights are stored once, and some are stored in 16 bits.
     same = {
         node.output[0]: node.input[0] for node in graph.node if node.op_type in {"Identity", "Cast"}
     }
@@ -96,7 +96,7 @@ def _of_graph(graph: Any) -> dict[str, Floats]:
     for node in graph.node:
         for bias in node.input:
             if node.op_type == "Add" and bias in stored and bias.endswith(".bias"):
-                (product,) = (each for each in node.input if each != bias)
+                (product,) = (name for name in node.input if name != bias)
                 matrix = _matrix(product, made_by, weights)
                 if matrix is not None:
                     name = bias.removeprefix(_PREFIX).removesuffix("bias") + "weight"
@@ -105,10 +105,10 @@ def _of_graph(graph: Any) -> dict[str, Floats]:
 
 
 def _matrix(name: str, made_by: dict[str, Any], weights: dict[str, Floats]) -> str | None:
-    """The name of the matrix in a product that is scaled and converted to floats."""
+    """Return the name of the matrix in a product, through scaling and casts."""
     node = made_by[name]
-    for each in node.input:
-        plain: str = each.removesuffix(_QUANTISED)
+    for factor in node.input:
+        plain: str = factor.removesuffix(_QUANTISED)
         if node.op_type in {"MatMul", "MatMulInteger"} and plain in weights:
             return plain
     if node.op_type in {"Mul", "Cast"} and node.input[0] in made_by:

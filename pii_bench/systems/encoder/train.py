@@ -1,4 +1,4 @@
-"""Fine-tunes an encoder for detection, relevance and owners at once, on the windows of samples."""
+"""Fine-tune an encoder jointly for detection, relevance and owners."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ _VERSIONS: Final = ("torch", "transformers", "onnxruntime", "tokenizers")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train.
+    """Training settings.
 
     Attributes:
-        head: what labels words, see `network.Head`.
-        frozen: whether the encoder's weights stay as they are.
-        learning_rate: of the encoder, at its highest.
-        head_factor: how many times faster the heads learn.
-        unasked: share of examples whose query is left out, so that texts alone are read too.
-        epochs: 0 for the weights of the start.
+        head: labelling head.
+        frozen: whether the encoder's weights are not trained.
+        learning_rate: peak learning rate of the encoder.
+        head_factor: learning rate of the heads as a multiple of the encoder's.
+        epochs: number of epochs; 0 keeps the initial weights.
+        unasked: share of samples used without their query, so that detection learns from bare text.
         patience: epochs without a better dev score after which training stops.
-        augmented: share of samples that are learnt from a second time, rewritten.
-        kinds: of rewriting, see `augment`.
-        joined: conversations that are made of several samples, as a share of the samples.
-        cut: excerpts of one to three sentences, likewise.
-        half: whether matrices are multiplied in bfloat16, which recent processors do fast.
+        half: whether to train in bfloat16, which is fast on recent processors.
+        augmented: share of samples that are added a second time, rewritten.
+        kinds: kinds of rewriting, see `augment.KINDS`.
+        joined: number of conversations made of several samples, as a share of the samples.
+        cut: number of excerpts of one to three sentences, likewise.
     """
 
     head: Head = "linear"
@@ -82,15 +82,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A window with gold.
+    """A window with gold labels.
 
     Attributes:
-        labels: one for each subword of the window, `IGNORED` where no word of the text opens.
+        labels: label of each subword of the window, `IGNORED` unless it begins a word of the text.
         spans: first subword and end of each mention, within the window.
-        needed: 1, 0 or `IGNORED` for each mention; of a name among several, whether anything of
-            that person is needed.
-        pairs: mention, mention of a person's name, bucket of the distance between them.
-        owned: whether the mention is that person's.
+        needed: 1, 0 or `IGNORED` for each mention; for a name in a text about several people,
+            whether any entity of that person is needed.
+        pairs: index of a mention, index of a mention of a person's name, bucket of their distance.
+        owned: for each pair whether the mention belongs to that person.
     """
 
     window: Window
@@ -102,20 +102,19 @@ class Example:
 
 
 def examples_of(tokenizer: Tokenizer, sample: Sample, *, asked: bool) -> Iterator[Example]:
-    """The windows of a sample.
+    """Yield the windows of a sample as examples.
 
     Args:
-        tokenizer: of the encoder.
-        sample: with spans for its entities.
-        asked: whether the query precedes the text; where it does not, no mention counts
-            as needed or not.
+        tokenizer: tokenizer of the encoder.
+        sample: sample with entity spans.
+        asked: whether the query precedes the text. Without it, `needed` is `IGNORED`.
     """
     query = (sample.query or "") if asked else ""
     for window in windows_of(tokenizer, sample.description, query):
-        yield _example(window, sample, told=bool(query))
+        yield _example(window, sample, has_query=bool(query))
 
 
-def _example(window: Window, sample: Sample, *, told: bool) -> Example:
+def _example(window: Window, sample: Sample, *, has_query: bool) -> Example:
     labels = [IGNORED] * len(window.ids)
     for place, opens in enumerate(window.opens):
         if opens:
@@ -137,11 +136,11 @@ def _example(window: Window, sample: Sample, *, told: bool) -> Example:
         row = (window.first + touched[0], window.first + touched[1])
         is_name = entity.type == PiiType.PER
         is_needed = subject in asked_about if is_name else (subject, entity.text) in related
-        is_weighed = told and (several or not is_name)
+        is_scored = has_query and (several or not is_name)
         if row in places:
-            # Two people share it.
+            # Two people share the mention.
             owners[places[row]].add(subject)
-            if is_weighed:
+            if is_scored:
                 needed[places[row]] = max(needed[places[row]], int(is_needed))
             continue
         if not any(first < row[1] and row[0] < last for first, last in rows):
@@ -150,7 +149,7 @@ def _example(window: Window, sample: Sample, *, told: bool) -> Example:
         if is_name:
             names.setdefault(subject, []).append(len(rows))
         rows.append(row)
-        needed.append(int(is_needed) if is_weighed else IGNORED)
+        needed.append(int(is_needed) if is_scored else IGNORED)
         owners.append({subject})
     pairs = list(_pairs(rows, names))
     return Example(
@@ -164,7 +163,7 @@ def _example(window: Window, sample: Sample, *, told: bool) -> Example:
 
 
 def _mentions(sample: Sample) -> list[tuple[str, Entity, tuple[int, int]]]:
-    """Every mention: in order, of those that begin at one place the longest first."""
+    """Return all mentions by start, the longest first among those with the same start."""
     found = [
         (subject.id, entity, span)
         for subject in sample.subjects
@@ -185,7 +184,7 @@ def _label(labels: list[int], row: tuple[int, int], window: Window, pii_type: Pi
 def _pairs(
     rows: Sequence[tuple[int, int]], names: dict[str, list[int]]
 ) -> Iterator[tuple[int, int, int, str]]:
-    """Each mention that is no name with the nearest mention of each of several people."""
+    """Pair each mention that is not a name with the nearest mention of each person."""
     if len(names) < 2:
         return
     named = {row for own in names.values() for row in own}
@@ -198,7 +197,7 @@ def _pairs(
 
 
 def collate(examples: Sequence[Example]) -> dict[str, Any]:
-    """A batch for `JointReader.forward`."""
+    """Return the batch for `JointReader.forward`."""
     spans: list[tuple[int, int, int]] = []
     pairs: list[tuple[int, int, int]] = []
     for number, example in enumerate(examples):
@@ -219,7 +218,7 @@ def collate(examples: Sequence[Example]) -> dict[str, Any]:
 
 
 class Examples(torch.utils.data.Dataset[dict[str, Any]]):
-    """The windows of samples; each item has its `input_ids`, by which batches are grouped."""
+    """The examples of all samples; `Trainer` groups the items by the length of `input_ids`."""
 
     def __init__(self, tokenizer: Tokenizer, samples: Sequence[Sample], settings: Settings) -> None:
         chance = random.Random(settings.seed)
@@ -252,13 +251,13 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 class JointTrainer(Trainer):
-    """Measures on dev what the system is for, and gives the heads a rate of their own.
+    """A `Trainer` that scores dev with the benchmark's metrics, with a learning rate for the heads.
 
     Args:
-        dev: samples that decide which epoch is kept.
+        dev: samples for choosing the epoch.
         tokenizer: file of the encoder's tokenizer.
-        settings: how to train.
-        given: what `Trainer` takes.
+        settings: training settings.
+        given: arguments of `Trainer`.
     """
 
     def __init__(
@@ -268,7 +267,7 @@ class JointTrainer(Trainer):
         self._dev, self._tokenizer, self._settings = dev, tokenizer, settings
 
     def create_optimizer(self, *_: Any) -> torch.optim.Optimizer:
-        """AdamW with a rate for the encoder and one for the heads."""
+        """Create AdamW with separate learning rates for the encoder and the heads."""
         reader: Any = self.model
         named = list(reader.named_parameters())
         body = [weight for name, weight in named if name.startswith("encoder.")]
@@ -283,7 +282,7 @@ class JointTrainer(Trainer):
         return self.optimizer
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """The scorer's figures on dev, by the files that would be written now."""
+        """Export the current weights and score them on dev."""
         reader: Any = self.model
         reader.eval()
         folder = Path(str(self.args.output_dir)) / "dev"
@@ -307,23 +306,23 @@ def train(
     work: Path,
     start: Sequence[Path] = (),
 ) -> Measured:
-    """Train, keep the epoch that is best on dev, and export it.
+    """Train, and export the epoch with the best dev score.
 
     Args:
         checkpoint: folder of a BERT-like model with its `tokenizer.json`, or the GGUF file of a
-            decoder, whose tokenizer is inside.
-        data: samples with spans and queries; dev decides which epoch is kept.
-        out: where the graph, the heads, the tokenizer and the log go.
-        settings: how.
-        work: where checkpoints are kept; training goes on from the last one there.
-        start: folders of trained encoders, of the same checkpoint and head; the mean of their
-            weights comes first (Wortsman et al. 2022: better than each, where all began alike).
+            decoder, which includes its tokenizer.
+        data: samples with spans and queries.
+        out: output folder of the graph, heads, tokenizer and training log.
+        settings: training settings.
+        work: folder of the checkpoints; training resumes from the last one.
+        start: folders of trained encoders with the same checkpoint and head. Training starts from
+            the mean of their weights (model soups, Wortsman et al. 2022).
 
     Returns:
-        The figures of the written files on dev, see `measure`.
+        The dev scores of the exported files.
 
     Raises:
-        InputFileError: one of `start` holds no encoder of this checkpoint and head.
+        InputFileError: a folder in `start` has no encoder of this checkpoint and head.
     """
     train_samples = [sample for samples in data.train.values() for sample in samples]
     dev_samples = [sample for samples in data.dev.values() for sample in samples]
@@ -390,7 +389,7 @@ def train(
 
 
 def _log_of(folder: Path) -> dict[str, Any]:
-    """The log of a trained encoder, and the hash of its weights."""
+    """Return the training log of an encoder with the hash of its weights."""
     try:
         log: dict[str, Any] = json.loads((folder / LOG).read_bytes())
     except (OSError, ValueError) as error:
@@ -399,7 +398,7 @@ def _log_of(folder: Path) -> dict[str, Any]:
 
 
 def _pretrained(checkpoint: Path, work: Path) -> tuple[Any, Path]:
-    """The pretrained model without a head, and the file of its tokenizer."""
+    """Load the pretrained model without a head; return it and its tokenizer file."""
     if checkpoint.suffix == ".gguf":
         from pii_bench.models.causal import load
 
@@ -408,7 +407,7 @@ def _pretrained(checkpoint: Path, work: Path) -> tuple[Any, Path]:
         tokenizer.backend_tokenizer.save(str(work / "tokenizer.json"))
         return causal.model, work / "tokenizer.json"
     config: Any = AutoConfig.from_pretrained(checkpoint)
-    # The dropout of attention is slow off a GPU.
+    # Attention dropout is slow on a CPU.
     for name in ("attention_probs_dropout_prob", "attention_dropout"):
         if hasattr(config, name):
             setattr(config, name, 0.0)
