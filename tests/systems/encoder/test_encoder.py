@@ -32,7 +32,7 @@ def test_a_letter_masked(name: str, assert_golden: Callable[[str, str], None]) -
     assert_golden(f"letters/{name}.txt", f"{QUERIES[name]}\n\n{masked.text}")
 
 
-def test_only_what_the_dial_may_keep_has_a_score() -> None:
+def test_only_entities_that_may_be_kept_have_a_score() -> None:
     text = "I am Ann Lee, born in 1982. Call me on +44 1632 960001, said Ann Lee."
     relevance = EncoderScorer()
     candidates = [

@@ -55,17 +55,17 @@ def test_each_setting_keeps_no_less_than_the_one_before() -> None:
     sample = Sample("s1", text, "Q?", (Subject("A", entities),), needed)
     items = [FoundEntity(t, PiiType.DEM, (places[t],), (), relevance[t]) for t in places]
 
-    dial = fit_thresholds([sample], [items])
+    points = fit_thresholds([sample], [items])
 
-    assert [*dial] == [*KEEP]
-    thresholds = [dial[setting].threshold for setting in KEEP]
-    assert thresholds == sorted(thresholds, reverse=True)
+    assert [*points] == [*KEEP]
+    levels = [points[setting].threshold for setting in KEEP]
+    assert levels == sorted(levels, reverse=True)
     # Keeping "asthma" alone protects all and retains one half; with "York" comes "32".
-    assert (dial["least"].protection, dial["least"].retention) == (1.0, 0.5)
-    assert (dial["most"].protection, dial["most"].retention) == (0.5, 1.0)
+    assert (points["least"].protection, points["least"].retention) == (1.0, 0.5)
+    assert (points["most"].protection, points["most"].retention) == (0.5, 1.0)
 
 
-def test_of_thresholds_that_are_alike_the_most_protective_is_taken() -> None:
+def test_of_nearly_equal_thresholds_the_highest_is_taken() -> None:
     # Of 301 texts the query needs the one entity: in 300 it is relevant by 0.9, in one by 0.2.
     text, place = "asthma", (0, 6)
     subject = Subject("A", (Entity(text, "DEM", None, (place,)),))
@@ -73,8 +73,8 @@ def test_of_thresholds_that_are_alike_the_most_protective_is_taken() -> None:
     samples = [Sample(f"s{n}", text, "Q?", (subject,), needed) for n in range(301)]
     items = [[FoundEntity(text, PiiType.DEM, (place,), (), 0.9 if n else 0.2)] for n in range(301)]
 
-    dial = fit_thresholds(samples, items)
+    points = fit_thresholds(samples, items)
 
     # At 0.2 retention is 1, at 0.9 it is less by a third of a hundredth.
-    assert dial["balanced"].threshold == 0.9
-    assert dial["balanced"].retention == pytest.approx(300 / 301)
+    assert points["balanced"].threshold == 0.9
+    assert points["balanced"].retention == pytest.approx(300 / 301)
