@@ -118,7 +118,7 @@ class Reader:
         with np.load(folder / HEADS) as heads:
             self._heads: Mapping[str, Floats] = dict(heads)
         self._session = load_graph(folder / GRAPH)
-        self._inputs = [each.name for each in self._session.get_inputs()]
+        self._inputs = [node.name for node in self._session.get_inputs()]
         self._transitions = (
             Transitions(*(self._heads[f"crf.{name}"] for name in ("start", "pairs", "end")))
             if "crf.start" in self._heads

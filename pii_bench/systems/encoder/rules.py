@@ -55,10 +55,10 @@ def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     dates = [match.span() for match in _DATES.finditer(text)]
     numbers = [match.span() for match in _NUMBERS.finditer(text)]
     whole = [
-        _tidied(
+        _tidy(
             text,
-            _grown(
-                _grown(span, numbers if span[2] in _NUMBERED else ()),
+            _extend(
+                _extend(span, numbers if span[2] in _NUMBERED else ()),
                 dates if span[2] is PiiType.DATETIME else (),
             ),
         )
@@ -75,7 +75,7 @@ def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     return found
 
 
-def _grown(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
+def _extend(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
     """Extend a span by the places it overlaps, which are sorted and do not overlap each other."""
     start, end, kind = span
     for number in range(bisect_right(places, start, key=itemgetter(1)), len(places)):
@@ -86,7 +86,7 @@ def _grown(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
     return start, end, kind
 
 
-def _tidied(text: str, span: Labelled) -> Labelled:
+def _tidy(text: str, span: Labelled) -> Labelled:
     """Strip "no." before a number and stray punctuation, and balance the brackets."""
     start, end, kind = span
     if kind is PiiType.CODE and (match := _NUMBER_OF.match(text, start, end)):
@@ -155,7 +155,11 @@ def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
         following = spans[number + 1][0] if number + 1 < len(spans) else len(text)
         span = start, end, kind
         if kind in _NAMED:
-            span = _left(text, start, before), _right(text, end, following, kind), kind
+            span = (
+                _extend_left(text, start, before),
+                _extend_right(text, end, following, kind),
+                kind,
+            )
         if whole and _are_one_name(text, whole[-1], span):
             longer = max(whole[-1], span, key=lambda each: each[1] - each[0])
             whole[-1] = whole[-1][0], span[1], longer[2]
@@ -175,7 +179,7 @@ def _are_one_name(text: str, before: Labelled, span: Labelled) -> bool:
     )
 
 
-def _right(text: str, end: int, limit: int, kind: PiiType) -> int:
+def _extend_right(text: str, end: int, limit: int, kind: PiiType) -> int:
     if not _ends_capital(text, end) or (text[end - 1].isdigit() and kind is not PiiType.LOC):
         return end
     while (word := _NEXT_WORD.match(text, end, limit)) and _is_of_a_name(word[1]):
@@ -183,7 +187,7 @@ def _right(text: str, end: int, limit: int, kind: PiiType) -> int:
     return end
 
 
-def _left(text: str, start: int, limit: int) -> int:
+def _extend_left(text: str, start: int, limit: int) -> int:
     while (
         _begins_capital(text, start)
         and (word := _WORD_BEFORE.search(text, max(limit, start - _LONGEST_WORD), start))
@@ -235,7 +239,7 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     found = [
         (*match.span(), PiiType.PER)
         for match in alone
-        if match[0].lower() not in written and not _goes_on(text, match.end(), taken)
+        if match[0].lower() not in written and not _name_continues(text, match.end(), taken)
     ]
     return sorted([*spans, *found])
 
@@ -270,7 +274,7 @@ def _parts(name: str) -> list[str]:
     ]
 
 
-def _goes_on(text: str, end: int, taken: bytearray) -> bool:
+def _name_continues(text: str, end: int, taken: bytearray) -> bool:
     """Return True if a capitalised word outside all spans follows."""
     gap = _BEFORE_A_NAME_GOES_ON.match(text, end)
     return gap is not None and text[gap.end()].isupper() and not taken[gap.end()]

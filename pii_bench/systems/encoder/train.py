@@ -234,12 +234,12 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
             for sample in [*samples, *further]
             for example in examples_of(tokenizer, sample, asked=chance.random() >= settings.unasked)
         ]
-        made = [
+        extra = [
             *conversations(samples, round(settings.joined * len(samples)), chance),
             *excerpts(samples, round(settings.cut * len(samples)), chance),
         ]
         self._examples += [
-            example for sample in made for example in examples_of(tokenizer, sample, asked=True)
+            example for sample in extra for example in examples_of(tokenizer, sample, asked=True)
         ]
 
     def __len__(self) -> int:

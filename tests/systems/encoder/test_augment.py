@@ -66,15 +66,15 @@ def test_typing_and_scanning_change_names_in_each_mention_alike(kind: str) -> No
     text = f"{name} called. {name} is 32."
     spans = ((0, len(name)), (len(name) + 9, 2 * len(name) + 9))
     person = Subject("A", (Entity(name, "PER", "Full Name", spans),))
-    told = set()
+    names = set()
     for seed in range(50):
         found = augmented(Sample("s1", text, None, (person,), ()), [kind], Random(seed))
         assert found is not None
         assert_spans_hold(found)
         (entity,) = found.entities
-        told.add(entity.text)
-    assert name in told
-    assert len(told) > 5
+        names.add(entity.text)
+    assert name in names
+    assert len(names) > 5
 
 
 def test_other_values_keep_form_and_need() -> None:
@@ -162,7 +162,7 @@ def drawn() -> dict[str, Sample]:
     return {sample.description: sample for sample in found}
 
 
-def test_an_excerpt_is_a_sentence_or_more_with_the_entities_that_stand_in_it() -> None:
+def test_an_excerpt_is_a_sentence_or_more_with_the_entities_within() -> None:
     found = drawn()
     second = found["Bo is 32."]
 
@@ -171,7 +171,7 @@ def test_an_excerpt_is_a_sentence_or_more_with_the_entities_that_stand_in_it() -
     assert [entity.spans for entity in second.entities] == [((0, 2),), ((6, 8),)]
 
 
-def test_an_excerpt_is_asked_about_only_where_what_is_needed_stands_in_it() -> None:
+def test_an_excerpt_has_a_query_only_if_it_has_all_related_entities() -> None:
     found = drawn()
 
     assert (found["Bo is 32."].query, found["Bo is 32."].related) == (TWO.query, TWO.related)
@@ -184,7 +184,7 @@ def test_an_excerpt_cuts_no_entity(seed: int) -> None:
         assert_spans_hold(sample)
 
 
-def test_more_than_there_are_texts_draw_each_text_once_before_one_twice() -> None:
+def test_every_text_is_drawn_once_before_any_is_drawn_twice() -> None:
     found = excerpts(DEMO, len(DEMO) + 1, Random(3))
 
     assert [sample.id for sample in found[:-1]] == [sample.id for sample in DEMO]

@@ -94,7 +94,7 @@ def test_subwords_have_the_label_of_their_word() -> None:
         ({}, {"": 0.7}, {"": 0.7}),
     ],
 )
-def test_what_is_others_is_less_relevant_than_what_is_the_persons_asked_about(
+def test_entities_of_other_people_than_the_query_is_about_get_less_relevance(
     people: dict[str, float], before: dict[str, float], after: dict[str, float]
 ) -> None:
     names = [

@@ -91,7 +91,9 @@ def test_entities_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert texts == {TEXT, TEXT.replace("earns", "word")}
 
 
-def test_without_wordnet_the_line_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_wordnet_the_error_names_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.undo()
     module._wordnet.cache_clear()
     monkeypatch.setitem(sys.modules, "wn", None)

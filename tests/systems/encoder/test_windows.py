@@ -12,9 +12,9 @@ def tokenizer() -> Tokenizer:
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     letters = [*"abcdef", *(f"##{letter}" for letter in "abcdef")]
     vocabulary = {name: number for number, name in enumerate([*names, *letters])}
-    made = Tokenizer(models.WordPiece(vocabulary, unk_token=names[1]))
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return made
+    wordpiece = Tokenizer(models.WordPiece(vocabulary, unk_token=names[1]))
+    wordpiece.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return wordpiece
 
 
 def test_a_window_is_the_query_and_the_text_behind_it() -> None:
