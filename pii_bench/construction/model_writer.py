@@ -1,7 +1,7 @@
-"""A chat model as writer: it gets the commissions, and what it writes is accepted like any text.
+"""Writing texts with a chat model, from commissions; its texts are accepted like any other.
 
-Each round is asked through the runner's store, so every answer is recorded and a run that was
-interrupted goes on. What was refused goes back to the model with the reasons, twice at most.
+Responses go through the runner's store: every answer is recorded, and a run can be resumed.
+Refused texts are returned to the model with the reasons, at most twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pii_bench.runs.run import Observer
 
 ROUNDS: Final = 3
-"""How often a commission may be answered."""
+"""Maximum number of answers to a commission."""
 
 # Not 0: a second answer to the same commission should differ from the first.
 _SAMPLING: Final = Sampling(temperature=0.8, max_tokens=4096)
@@ -45,13 +45,13 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class WriterReport:
-    """What a model's writing came to.
+    """The result of writing with a model.
 
     Attributes:
-        path: dataset file of what was accepted.
+        path: dataset file of the accepted texts.
         accepted: ids of the accepted texts, in order.
-        refused: id of each other commission to what was wrong with its last answer; nothing
-            where the call failed.
+        refused: id of each other commission to the problems of its last answer; empty if the
+            call failed.
     """
 
     path: Path
@@ -61,11 +61,11 @@ class WriterReport:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Asks a model for the texts of commissions; what is asked about stands for a sample.
+    """Asks a model for the texts of commissions; a sample represents each commission.
 
     Attributes:
-        commissions: by id.
-        refused: id to the earlier answers to it, each with what was wrong.
+        commissions: commission by id.
+        refused: id to earlier answers, each with its problems.
     """
 
     model: Model
@@ -74,7 +74,7 @@ class Writer:
     refused: Mapping[str, tuple[Message, ...]]
 
     def request(self, sample_id: str) -> Request:
-        """The commission, and after each earlier answer what was wrong with it."""
+        """Return the request: the commission, then each earlier answer with its problems."""
         voices = load_voices()
         values = {
             "id": sample_id,
@@ -111,21 +111,21 @@ async def write_with_model(
     concurrency: int,
     observer: Observer,
 ) -> WriterReport:
-    """Let a model write the first descriptions of a set; closes the model.
+    """Write the first descriptions of a set with a model, and close the model.
 
     Args:
-        model: who writes, with the caps that hold for it.
+        model: the model, with its caps.
         order: the set.
-        limit: how many descriptions, at most those of the set.
-        folder: gets `<model>/answers`, every answer; `<model>/texts`, what was accepted, as
-            written; and `<model>/<set>.jsonl`, the same as a dataset.
-        concurrency: commissions asked about at a time, at least 1.
-        observer: is told of each answer.
+        limit: number of descriptions, at most the size of the set.
+        folder: output folder: `<model>/answers` has every answer, `<model>/texts` the accepted
+            texts as written, and `<model>/<set>.jsonl` the same as a dataset.
+        concurrency: commissions in flight at a time, at least 1.
+        observer: receives progress events.
 
     Raises:
-        PromptError: a prompt's file is broken.
-        ProviderRefusedError: no call can succeed; what arrived before is kept.
-        ResultsError: something cannot be written.
+        PromptError: a prompt file is invalid.
+        ProviderRefusedError: no call can succeed; earlier answers are saved.
+        ResultsError: a file cannot be written.
     """
     own = folder / _UNSAFE.sub("--", model.name)
     commissions = {asked.id: asked for asked in (commission(order, n) for n in range(1, limit + 1))}

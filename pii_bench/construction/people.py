@@ -32,7 +32,7 @@ _ECHO_SHARE: Final = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One entity before it is written into a text.
+    """A fact about a person: an entity before it is written into a text.
 
     Attributes:
         category: one of the 55.
@@ -62,16 +62,16 @@ class Profile:
 
     @property
     def pools(self) -> Pools:
-        """Where the values come from."""
+        """The pools of values."""
         return self.draw.pools
 
     def fact(self, category: str) -> Fact | None:
-        """The fact of a category, None where there is none."""
+        """Return the fact of a category; None if there is none."""
         return next((fact for fact in self.facts if fact.category == category), None)
 
 
 class Unresolvable(Exception):  # noqa: N818 - it is no error of anybody's
-    """A profile whose conflicts no change of values mends; it is dropped (paper, step 2)."""
+    """A profile whose conflicts cannot be resolved; it is dropped (paper, step 2)."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Census:
     favoured: frozenset[str] = frozenset()
 
     def single(self, types: Sequence[PiiType], *, alias: bool) -> Profile:
-        """A person with entities of these types and a name.
+        """Draw a person with a name and entities of these types.
 
         Raises:
             Unresolvable: conflicts remain.
@@ -103,7 +103,7 @@ class Census:
         *,
         alias: bool,
     ) -> tuple[Profile, Profile]:
-        """Two related people, with shared facts where the relation has such.
+        """Draw two related people, with shared facts if the relation has any.
 
         Raises:
             Unresolvable: conflicts remain.
@@ -162,7 +162,7 @@ class Census:
     def _categories(
         self, types: Sequence[PiiType], draw: Draw, forced: Sequence[str] = ()
     ) -> list[str]:
-        """Distinct categories of the types; forced ones take the place of others."""
+        """Draw distinct categories of the types; forced ones replace others."""
         chosen: list[str] = []
         for pii_type in types:
             wanted = [
@@ -192,7 +192,7 @@ class Census:
         *,
         alias: bool,
     ) -> Profile:
-        """Draw every value, then change those that conflict."""
+        """Draw every value, then redraw those that conflict."""
         facets = dict(shared)
         kept = {fact.category: fact for fact in lent}
         name = "Full Name"
@@ -242,7 +242,7 @@ class Census:
         return replace(profile, facts=facts)
 
     def _paid(self, draw: Draw, facts: Sequence[Fact]) -> Draw:
-        """Amounts lie around what the occupation pays, where there is one."""
+        """Draw amounts near the pay of the occupation, if there is one."""
         for fact in facts:
             if fact.category == "Occupation":
                 job = self.pools.occupations[fact.value]

@@ -1,7 +1,7 @@
-"""Versions of samples in other words and forms, their annotations carried along.
+"""Perturbed versions of samples, with their annotations.
 
-A kind rewrites pieces of a text: values, what is between them, or both. What it makes is checked
-by the rules of `data check`, and drawn again where it breaks one that the original does not.
+A kind changes the values of a text, the words between them, or both. Each version is checked by the
+rules of `data check`, and drawn again if it breaks one that the original does not.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Kind:
 
 
 class Unfit(StrEnum):
-    """Why there is no version of a sample."""
+    """The reason why a sample has no version."""
 
     UNCHANGED = "unchanged"
     """The kind finds nothing in it, or draws leave all as it is."""
@@ -82,7 +82,7 @@ class Unfit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Versions of some samples by one kind, and how many samples have none and why."""
+    """The versions of one kind, and the number of samples without one by reason."""
 
     samples: tuple[Sample, ...]
     unfit: Mapping[Unfit, int]
@@ -97,7 +97,7 @@ def versions(
     rate: float | None = None,
     limit: int | None = None,
 ) -> Versions:
-    """Versions of samples by one kind, in their order.
+    """Return the versions of one kind, in the order of the samples.
 
     Args:
         samples: of a dataset.
@@ -125,7 +125,7 @@ def versions(
 def version(
     sample: Sample, kind: str, *, of: str, seed: int, rate: float | None = None
 ) -> Sample | Unfit:
-    """The version of one sample; arguments as of `versions`."""
+    """Return the version of one sample; the arguments are those of `versions`."""
     known = Counter(problem.rule for problem in sample_problems(sample))
     share = KINDS[kind].rate if rate is None else rate
     facts = {"kind": kind, "rate": share, "seed": seed, "dataset": of, "source": sample.id}
@@ -168,7 +168,7 @@ def _made(sample: Sample, kind: Kind, random: Random, rate: float) -> Sample | N
 
 
 def _asked(query: str, renamed: Mapping[str, str], rewrite: Rewrite | None) -> str:
-    """A query with the values that it quotes renamed, and its own words rewritten."""
+    """Return a query with its quoted values replaced and its own words changed."""
     quoted = "|".join(re.escape(text) for text in sorted(renamed, key=len, reverse=True))
     # What is caught takes every second place.
     parts = re.split(rf"(?<!\w)({quoted})(?!\w)", query) if quoted else [query]
@@ -205,7 +205,7 @@ def _with_unusual_names(sample: Sample, random: Random, rate: float) -> Rewrite:
 
 
 def _pronoun(text: str) -> str:
-    """What the names of a text have to fit: `they` where it has both or none of the others."""
+    """Return the pronoun that names must fit; `they` if the text has both or none of the others."""
     found = {
         pronoun
         for pronoun, words in (("she", "she|her|hers"), ("he", "he|him|his"))
@@ -236,7 +236,7 @@ def _unusual_name(random: Random, pronoun: str) -> str:
 
 
 def _elsewhere(_: Sample, random: Random, rate: float) -> Rewrite:
-    """Streets and cities of one country where English is not spoken."""
+    """Return streets and cities of a country where English is not spoken."""
     countries = load_pools("test").countries
     country = countries[random.choice(sorted(countries.keys() - _ENGLISH))]
     # Two places stay two.
@@ -317,7 +317,7 @@ _DIGITS: Final = re.compile(r"(?P<code>\+\d{1,3}[ -])?\(?\d[\d ()-]{6,}\d")
 
 
 def other_date(text: str, random: Random) -> str:
-    """The same day or time in another format; the text itself where it is none that is read."""
+    """Return the same date or time in another format; other texts unchanged."""
     if (day := read_date(text)) is not None:
         return _other(text, (write(day) for write in _DATES_WRITTEN), random)
     if (at := read_time(text)) is not None:
@@ -327,7 +327,7 @@ def other_date(text: str, random: Random) -> str:
 
 
 def other_number(text: str, random: Random) -> str:
-    """The same amount, percentage or long number in another format.
+    """Return the same amount, percentage or long number in another format.
 
     Words and short numbers stay: "five euros", "32".
     """
@@ -357,13 +357,13 @@ def other_number(text: str, random: Random) -> str:
 
 
 def read_date(text: str) -> dt.date | None:
-    """The day of a date in one of the formats that are rewritten; None for other texts."""
+    """Return the date of a text in a supported format; None for other texts."""
     read = _read(text, _DATES_READ)
     return None if read is None else dt.date(*read[:3])
 
 
 def read_time(text: str) -> dt.time | None:
-    """The time of day in one of the formats that are rewritten; None for other texts."""
+    """Return the time of a text in a supported format; None for other texts."""
     read = _read(text.replace("p.m.", "pm").replace("a.m.", "am"), _TIMES_READ)
     return None if read is None else dt.time(*read[3:6])
 

@@ -1,4 +1,4 @@
-"""What is drawn from: values (`data/values`), Faker's names, and voices (`data/texts`)."""
+"""Pools to draw from: values (`data/values`), names from Faker, and voices (`data/texts`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_ONE: Final = frozenset({"resume", "self-introduction", "profile", "reference
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """A city or region with what is tied to it."""
+    """A city or region with its dependent values."""
 
     name: str
     landmarks: tuple[str, ...]
@@ -48,7 +48,7 @@ class City:
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """A country with what is tied to it.
+    """A country with its dependent values.
 
     Attributes:
         phone: calling code with its plus.
@@ -72,7 +72,7 @@ class Country:
 
 @dataclass(frozen=True, slots=True)
 class Occupation:
-    """A job, the least that it needs, and what it pays.
+    """An occupation with its minimum requirements and pay.
 
     Attributes:
         education: least rank: 0 none, 1 school, 2 vocational, 3 bachelor, 4 master, 5 doctorate.
@@ -90,7 +90,7 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class Schooling:
-    """An education level or a degree: its rank as for occupations, and the least age."""
+    """An education level or a degree, with its rank and minimum age."""
 
     name: str
     rank: int
@@ -107,7 +107,7 @@ class NameCulture:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Everything that may be drawn in one split.
+    """The pools of one split.
 
     Attributes:
         lists: name of a plain list ("companies", "nicknames") to its values.
@@ -125,11 +125,11 @@ class Pools:
 
     @property
     def named_cultures(self) -> list[str]:
-        """Every culture that names can be of: hand-made pools, then countries with locales."""
+        """All cultures of names: hand-made pools, then countries with locales."""
         return [*self.cultures, *(c.name for c in self.countries.values() if c.locales)]
 
     def names(self, culture: str, pronoun: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """First names and family names of a culture, each a single word (taxonomy).
+        """Return first and family names of a culture, each a single word (taxonomy).
 
         Raises:
             MissingExtraError: Faker is not installed.
@@ -180,7 +180,7 @@ def load_pools(split: Split, folder: Path = VALUES) -> Pools:
 
 
 def in_split(name: str, split: Split) -> bool:
-    """Whether a part of a person's name is of a split: about every third is train's.
+    """Return True if a part of a name belongs to a split; about a third belongs to train.
 
     The name alone decides, since the lists of several cultures and pronouns hold the same one.
     """
@@ -251,7 +251,7 @@ def read_values(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What a text is about.
+    """The theme of a text.
 
     Attributes:
         desk: who deals with such matters for a living.
@@ -284,13 +284,13 @@ class Voices:
     themes: Mapping[str, Theme]
 
     def who(self, writer: str, theme: str) -> tuple[str, ...]:
-        """People of a kind of writer who may write of a theme."""
+        """Return the people of a kind of writer who may write about a theme."""
         if writer == "desk":
             return self.themes[theme].desk
         return self.own if writer == "own" else self.near
 
     def registers_of(self, writer: str, people: int) -> tuple[str, ...]:
-        """Kinds of text that a kind of writer writes about one person or two."""
+        """Return the kinds of text that a kind of writer writes about one person or two."""
         return tuple(
             name
             for name, writers in self.registers.items()

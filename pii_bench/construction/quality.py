@@ -1,4 +1,4 @@
-"""The goals of the written sets: how alike their texts are, and how far trivial systems get."""
+"""Quality goals of the written sets: similarity of texts, and scores of trivial systems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORD: Final = re.compile(r"<[A-Z]+>|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 class Unit(Enum):
-    """What a figure counts. The value is its format."""
+    """The unit of a figure; the value is its format."""
 
     SHARE = "{:.2%}"
     SCORE = "{:.3f}"
@@ -46,7 +46,7 @@ class Unit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure for each set.
+    """One figure per set.
 
     Attributes:
         name: what is measured.
@@ -64,14 +64,14 @@ class Measure:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether no figure is above the goal; None without a goal."""
+        """Return True if no figure exceeds the goal; None without a goal."""
         if self.goal is None:
             return None
         return all(value <= self.goal for value in self.values.values())
 
 
 def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
-    """Measure texts and queries; entities count as their type, case and punctuation not at all.
+    """Measure texts and queries, with types for entities, without case and punctuation.
 
     Args:
         sets: samples by name of the set, at least one each.
@@ -118,7 +118,7 @@ def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
 
 
 def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> Measure:
-    """Query-related F1 of a system that chooses among the gold entities, names left out."""
+    """Return the query-related F1 of a system over the gold entities, without names."""
     return Measure(
         f"F1 of `{system.name}` on gold entities",
         Unit.SCORE,
@@ -128,7 +128,7 @@ def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> 
 
 
 def frequent_words(texts: Iterable[str], count: int) -> list[tuple[str, float]]:
-    """The words that the largest shares of texts hold, with those shares.
+    """Return the words that occur in the most texts, with the shares of those texts.
 
     Args:
         texts: at least one.
@@ -145,7 +145,7 @@ def frequent_words(texts: Iterable[str], count: int) -> list[tuple[str, float]]:
 
 
 def render(measures: Sequence[Measure]) -> str:
-    """A Markdown table of at least one measure, and below it what they are about."""
+    """Return a Markdown table of measures, followed by their details."""
     names = [*measures[0].values]
     rows = [
         [

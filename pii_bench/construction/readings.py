@@ -1,6 +1,6 @@
-"""Blind readings: what a reader is shown, what they answered, and how far readers agree.
+"""Blind readings: sheets for readers, their answers, and agreement.
 
-A reader gets text, query and the entities in random order, without types, and nothing else.
+A reader sees the text, the query and the entities in random order, without types or gold.
 Readings are kept raw in `data/readings/<set>.jsonl`, each with the version of the sample that
 was read; agreement is reported on the first reading, before anything was mended.
 """
@@ -40,14 +40,14 @@ _FIELDS: Final = 6
 
 
 def shuffled(sample: Sample, reader: str) -> list[str]:
-    """The options in the order in which a reader sees them."""
+    """Return the options in the order in which a reader sees them."""
     found = sorted(options(sample))
     Random(f"{sample.id}/{version_of(sample)}/{reader}").shuffle(found)
     return found
 
 
 def sheet(samples: Sequence[Sample], reader: str) -> str:
-    """Samples for a reader: text, query, numbered options; no gold."""
+    """Return a sheet for a reader: text, query and numbered options, without gold."""
     order = list(samples)
     Random(f"{[sample.id for sample in samples]}/{reader}").shuffle(order)
     return "\n".join(_item(sample, reader) for sample in order)
@@ -60,7 +60,7 @@ def _item(sample: Sample, reader: str) -> str:
 
 
 def _shown_id(sample: Sample) -> str:
-    """Its id and the beginning of its version: numbers of options are those of one version."""
+    """Return the id and the start of the version, which determines the numbers of the options."""
     return f"{sample.id}.{version_of(sample)[:6]}"
 
 
@@ -138,7 +138,7 @@ def _reading(sample: Sample, fields: Sequence[str], earlier: set[str], reader: s
 
 
 def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
-    """Append readings; one of the same sample, version and reader is not kept twice.
+    """Append readings, without duplicates of sample, version and reader.
 
     Returns:
         How many were new.
@@ -159,7 +159,7 @@ def record_readings(name: str, readings: Sequence[Reading], folder: Path = READI
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How readers came out against gold and each other, on first readings.
+    """Agreement of readers with gold and with each other, on first readings.
 
     Attributes:
         readings: how many.
@@ -185,7 +185,7 @@ class Agreement:
 
 
 def agreement(readings: Sequence[Reading]) -> Agreement:
-    """Agreement over readings.
+    """Compute the agreement of readings.
 
     Raises:
         PiiBenchError: there is none.
@@ -221,7 +221,7 @@ def agreement(readings: Sequence[Reading]) -> Agreement:
 
 
 def faults(reading: Reading) -> list[str]:
-    """Why a reading does not let a sample pass; empty where it does."""
+    """Return the reasons why a reading does not pass its sample; empty if it does."""
     gold, chosen = set(reading.gold), set(reading.needed)
     return [
         *(f"reader {reading.reader} needs {text!r} too" for text in sorted(chosen - gold)),

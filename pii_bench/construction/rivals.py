@@ -1,4 +1,4 @@
-"""What recorded texts have used up, and what speaks against one more like them."""
+"""Limits on the similarity of recorded texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _APART: Final = frozenset({*FREE, "Occupation", "Street Address"}) - _CLOSED
 
 
 class Rivals:
-    """What recorded texts have used up: openings, organisations, phrases, values of a split."""
+    """Openings, organisations, phrases and values of the recorded texts."""
 
     def __init__(self, recorded: Recorded, without: Container[str] = ()) -> None:
         # How many texts of a set have a feature: set, what it is, and which.
@@ -56,7 +56,7 @@ class Rivals:
                     self.add(name, marked)
 
     def problems(self, name: str, marked: Marked, samples: Sequence[Sample]) -> list[Problem]:
-        """What speaks against recording a text.
+        """Return the reasons against recording a text.
 
         Rules: `register`, `opening`, `organisation`, `lead`, what too many texts have already;
         `near-duplicate`; `split`, a value or eight words in a row that the other split has.
@@ -133,7 +133,7 @@ class Rivals:
 
 
 def _features(marked: Marked, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
-    """What few texts of a set may have in common: what it is, and which."""
+    """Return (kind, value) of the features that few texts of a set may share."""
     first = samples[0]
     yield "register", marked.header["register"]
     yield "text", _opening(blanked(first))

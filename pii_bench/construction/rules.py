@@ -1,4 +1,4 @@
-"""How two people are related, and what may be said of people together (paper, step 2).
+"""Relations between people, and consistency rules for their values (paper, step 2).
 
 Each rule looks at one profile, or at two and their relation, and returns what
 conflicts; the resolver draws those values anew. The checker of finished files
@@ -77,7 +77,7 @@ _DAYS_A_YEAR: Final = 365.25
 
 
 def number(text: str) -> float:
-    """The number in a value: "$2,180" is 2180, "41 days" is 41."""
+    """Return the number in a value: "$2,180" is 2180, "41 days" is 41."""
     return float(re.sub(r"[^\d.]", "", text.replace(",", "")).strip("."))
 
 
@@ -87,7 +87,7 @@ def _number(profile: Profile, category: str) -> float | None:
 
 
 def schooling_takes_years(profile: Profile) -> Iterator[str]:
-    """A degree or level is not reached before the age it takes at the least."""
+    """A degree or level is not reached before its minimum age."""
     age, pools = _number(profile, "Age"), profile.pools
     for category, table in (
         ("Education Level", pools.education_levels),
@@ -99,7 +99,7 @@ def schooling_takes_years(profile: Profile) -> Iterator[str]:
 
 
 def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
-    """A post is not held for longer than its holder has been of working age."""
+    """Nobody has held a job for longer than since the age of 16."""
     age, duration, date = _number(profile, "Age"), profile.fact("Duration"), profile.fact("Date")
     if age is None:
         return
@@ -115,21 +115,21 @@ def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
 
 
 def career_stage_fits_age(profile: Profile) -> Iterator[str]:
-    """An occupation is not held before the age that it takes at the least."""
+    """An occupation is not held before its minimum age."""
     age, occupation = _number(profile, "Age"), profile.fact("Occupation")
     if age is not None and occupation and age < profile.pools.occupations[occupation.value].age:
         yield "Age"
 
 
 def post_and_start_agree(profile: Profile) -> Iterator[str]:
-    """The days in post and the day the job began say the same or not both."""
+    """The duration of a job and its start date agree, or only one is given."""
     duration, date = profile.fact("Duration"), profile.fact("Date")
     if duration and date and (duration.facet, date.facet) == ("in-post", "job-start"):
         yield "Duration"
 
 
 def occupation_has_its_schooling(profile: Profile) -> Iterator[str]:
-    """An occupation is not held below the education that it needs."""
+    """An occupation is not held without the education that it needs."""
     occupation, ranks = profile.fact("Occupation"), _ranks(profile)
     jobs = profile.pools.occupations
     if occupation and ranks and max(ranks) < jobs[occupation.value].education:
@@ -137,7 +137,7 @@ def occupation_has_its_schooling(profile: Profile) -> Iterator[str]:
 
 
 def level_and_degree_agree(profile: Profile) -> Iterator[str]:
-    """The education level is that of the degree."""
+    """The education level matches the degree."""
     if len(_ranks(profile)) > 1:
         yield "Education Level"
 
@@ -149,7 +149,7 @@ def _ranks(profile: Profile) -> set[int]:
 
 
 def pay_fits_occupation(profile: Profile) -> Iterator[str]:
-    """Income lies within half and twice of what the occupation pays."""
+    """Income is between half and twice the pay of the occupation."""
     occupation, income = profile.fact("Occupation"), _number(profile, "Monthly Income")
     if occupation and income is not None:
         job = profile.pools.occupations[occupation.value]
@@ -159,7 +159,7 @@ def pay_fits_occupation(profile: Profile) -> Iterator[str]:
 
 
 def home_is_one_place(profile: Profile) -> Iterator[str]:
-    """City, landmark, address, agency and current school are of the place of the home."""
+    """City, landmark, address, agency and current school are at the place of residence."""
     country, city = profile.draw.country, profile.draw.city
     allowed = {
         "Landmark": city.landmarks,
@@ -183,7 +183,7 @@ def home_is_one_place(profile: Profile) -> Iterator[str]:
 
 
 def pay_covers_what_is_paid(profile: Profile) -> Iterator[str]:
-    """Amounts are at most so many months' income.
+    """Amounts do not exceed a number of monthly incomes.
 
     Expenses 1.25 of a month's; tax and bonus half a year's; a loan eight years', or two where debts
     are under a tenth.
@@ -208,7 +208,7 @@ def body_is_possible(profile: Profile) -> Iterator[str]:
 
 
 def gender_and_orientation_agree(profile: Profile) -> Iterator[str]:
-    """The word for the gender has the pronoun of the text; "lesbian" is not said of a man."""
+    """Gender matches the pronoun of the text; a man is not called "lesbian"."""
     gender, orientation = profile.fact("Gender"), profile.fact("Sexual Orientation")
     pronoun = profile.draw.pronoun
     if gender and profile.pools.genders[gender.value] != pronoun:
@@ -218,7 +218,7 @@ def gender_and_orientation_agree(profile: Profile) -> Iterator[str]:
 
 
 def relation_is_kept(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
-    """The elder of a hierarchical relation is older by as much as the relation takes."""
+    """The elder person of a hierarchical relation is older by the minimum difference."""
     elder, younger = _number(a, "Age"), _number(b, "Age")
     if elder is not None and younger is not None:
         gap = elder - younger
@@ -227,7 +227,7 @@ def relation_is_kept(a: Profile, b: Profile, relation: Relation) -> Iterator[Con
 
 
 def a_generation_has_room(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
-    """Where one age alone is said, the other person could still be a living adult."""
+    """If only one age is given, the other person can still be a living adult."""
     elder, younger = _number(a, "Age"), _number(b, "Age")
     if relation.least_gap > 0 and elder is not None and elder < 18 + relation.least_gap:
         yield a.id, "Age"
@@ -246,14 +246,14 @@ def what_binds_them_is_one(a: Profile, b: Profile, relation: Relation) -> Iterat
 def kin_share_no_impossible_origin(
     a: Profile, b: Profile, relation: Relation
 ) -> Iterator[Conflict]:
-    """Parents, grandparents and siblings have the nationality that is handed down."""
+    """Parents, grandparents and siblings share the nationality."""
     own, other = a.fact("Nationality"), b.fact("Nationality")
     if relation.kin and own and other and own.value != other.value:
         yield b.id, "Nationality"
 
 
 def senior_is_not_paid_less(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
-    """A supervisor earns at least what those they supervise do."""
+    """A supervisor earns at least as much as the people supervised."""
     own, other = _number(a, "Monthly Income"), _number(b, "Monthly Income")
     if relation.senior and own is not None and other is not None and own < other:
         yield b.id, "Monthly Income"
@@ -283,17 +283,17 @@ RELATION_RULES: Final[tuple[Callable[[Profile, Profile, Relation], Iterator[Conf
 
 
 def conflicts(profile: Profile) -> list[Conflict]:
-    """Everything that the rules find in one profile."""
+    """Return the conflicts in one profile."""
     return [(profile.id, category) for rule in RULES for category in rule(profile)]
 
 
 def relation_conflicts(a: Profile, b: Profile, relation: Relation) -> list[Conflict]:
-    """Everything that the rules find between two profiles."""
+    """Return the conflicts between two profiles."""
     return [conflict for rule in RELATION_RULES for conflict in rule(a, b, relation)]
 
 
 def metres(height: str) -> float:
-    """A height in metres, from centimetres or from feet and inches."""
+    """Return a height in metres, from centimetres or from feet and inches."""
     if height.endswith("cm"):
         return number(height) / 100
     feet, inches = height.rstrip('"').split("'")
@@ -301,5 +301,5 @@ def metres(height: str) -> float:
 
 
 def kilograms(weight: str) -> float:
-    """A weight, "64 kg" or "150 lbs", in kilograms."""
+    """Return a weight such as "64 kg" or "150 lbs" in kilograms."""
     return number(weight) / (1 if weight.endswith("kg") else 2.205)

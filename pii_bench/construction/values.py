@@ -1,4 +1,4 @@
-"""Drawing the value of a fact: formats of the taxonomy, ranges that belong to no person."""
+"""Drawing values of facts, in the taxonomy's formats and in ranges that belong to no person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What the values of a person depend on.
+    """The context that the values of a person depend on.
 
     Attributes:
         country: of the home, whether or not the text says so; likewise `city`.
@@ -35,25 +35,25 @@ class Draw:
     income: float
 
     def one(self, name: str) -> str:
-        """A member of a plain list of the pools."""
+        """Draw a member of a list of the pools."""
         return self.random.choice(self.pools.lists[name])
 
     def digits(self, count: int) -> str:
-        """Random digits, not starting in 0."""
+        """Draw random digits that do not start with 0."""
         return str(self.random.randrange(10 ** (count - 1), 10**count))
 
     def letter(self) -> str:
-        """A capital letter that is not taken for a digit."""
+        """Draw a capital letter that cannot be mistaken for a digit."""
         return self.random.choice("ABCDEFGHJKLMNPRSTVWXYZ")
 
 
 def draw_value(category: str, facet: str, draw: Draw) -> str:
-    """A value of a category; the same state of `draw.random` gives the same value."""
+    """Draw a value of a category; the same state of `draw.random` gives the same value."""
     return _VALUES[category](draw, facet)
 
 
 def amount(draw: Draw, dollars: float) -> str:
-    """Dollars as an amount in the currency of the home, rounded as people say it."""
+    """Return an amount of dollars in the currency of the country, rounded as people do."""
     local = dollars * draw.country.per_usd
     step = 10 ** max(len(str(int(local))) - draw.random.choice((2, 2, 3)), 0)
     return draw.country.currency.format(f"{max(round(local / step) * step, step):,}")
@@ -135,7 +135,7 @@ _FACETS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def facets_of(category: str) -> tuple[str, ...]:
-    """What a fact of a category can be about; one empty facet where the category says it."""
+    """Return the facets of a category; one empty facet if the category needs none."""
     return _FACETS.get(category, ("",))
 
 
