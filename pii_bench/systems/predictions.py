@@ -1,4 +1,4 @@
-"""Predictions: what a system answers to a sample, and files of such answers."""
+"""Predictions of systems, and files of predictions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PARTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The answer to one sample; what a task does not ask for is None.
+    """The prediction for one sample; parts of other tasks are None.
 
     Attributes:
         status: `subjects` and `related` are None unless it is `ok` or `repaired`.
@@ -57,7 +57,7 @@ class Prediction:
     rewritten: str | None = field(default=None, repr=False)
 
     def answers(self, task: Task) -> bool:
-        """Whether it has what the task asks for."""
+        """Return True if it has the part that the task needs."""
         return all(getattr(self, part) is not None for part in _PARTS[task])
 
 
@@ -67,7 +67,7 @@ _ANSWERS: Final = ("subjects", "related", "rewritten")
 
 
 class PredictionsFile(Mapping[str, Prediction]):
-    """A predictions file of any size: each line is read when its sample is asked for.
+    """A predictions file of any size; lines are read lazily.
 
     Every line is looked at once on opening; what is wrong with one is raised by `require`.
 
@@ -109,7 +109,7 @@ class PredictionsFile(Mapping[str, Prediction]):
         return len(self._lines)
 
     def require(self, sample_ids: Mapping[str, object], *, partial: bool = False) -> int:
-        """See that it answers exactly these samples, or some of them; how many it lacks.
+        """Check that it answers only these samples, and return the number of missing ones.
 
         Raises:
             InputFileError: broken lines; ids that are unknown or come twice, with their lines;
@@ -152,7 +152,7 @@ def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Predict
 
 
 def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
-    """The types of entities that are none of the seven, and how often each comes."""
+    """Return the types of entities that are not among the seven, with their counts."""
     ours = {normalise_type(each) for each in PiiType}
     return Counter(
         pii_type
@@ -164,13 +164,13 @@ def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
 
 
 def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
-    """The tasks that a file answers: those whose parts are in its answered lines."""
+    """Return the tasks for which answered lines have the needed part."""
     answered = next((each for each in predictions.values() if each.status.answered), None)
     return [task for task in _PARTS if answered and answered.answers(task)]
 
 
 def names_types(predictions: Mapping[str, Prediction]) -> bool:
-    """Whether the answers say what kind an entity is; where none does, Strict-F1 means nothing.
+    """Return True if an answer names types of entities; without any, Strict-F1 has no meaning.
 
     Answers without any entity leave it open, which counts as yes.
     """
@@ -194,7 +194,7 @@ def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None
 
 
 def to_text(predictions: Mapping[str, Prediction]) -> str:
-    """Predictions as the text of a file."""
+    """Return predictions as the text of a file."""
     records = ({"id": name, **encode_prediction(each)} for name, each in predictions.items())
     return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
@@ -210,7 +210,7 @@ def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
 
 
 def decode_prediction(record: dict[str, Any], owner: str) -> Prediction:
-    """Read a prediction's keys.
+    """Convert the JSON object of a prediction.
 
     Raises:
         RecordError: naming the owner and the key at fault.
@@ -248,14 +248,14 @@ def _subject(value: object, owner: str) -> tuple[tuple[str, str], ...]:
 
 
 def _type(entity: dict[str, Any], owner: str) -> str:
-    """The type of an entity; empty where it is null: the system names none."""
+    """Return the type of an entity; empty for null (no type given)."""
     if "type" in entity and entity["type"] is None:
         return ""
     return get(entity, "type", str, owner)
 
 
 def encode_prediction(prediction: Prediction) -> dict[str, Any]:
-    """The keys of a prediction; parts that it has not are left out, and so are repairs."""
+    """Return the JSON object of a prediction, without missing parts and without repairs."""
     record: dict[str, Any] = {}
     if prediction.subjects is not None:
         record["subjects"] = [

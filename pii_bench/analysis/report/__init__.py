@@ -1,1 +1,1 @@
-"""A leaderboard as one page: tables, figures, every sample; a file that needs nothing else."""
+"""The report: tables, figures and all samples in one self-contained HTML file."""

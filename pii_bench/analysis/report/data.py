@@ -1,4 +1,4 @@
-"""What goes into a report: rows, figures, and every sample of stored runs with its calls."""
+"""The content of a report: rows, figures, and all samples of stored runs with their calls."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ _CATEGORIES: Final = 6
 
 
 class Texts(StrEnum):
-    """Whose texts go in: those of our own synthetic datasets, all, or none."""
+    """The texts to include: those of our synthetic datasets, all, or none."""
 
     OURS = "ours"
     ALL = "all"
     NONE = "none"
 
     def include(self, dataset: Dataset) -> bool:
-        """Whether the texts of a dataset go in; its file is ours only if it is as pinned."""
+        """Return True if the texts of a dataset are included; ours must match their pinned hash."""
         return self is Texts.ALL or (self is Texts.OURS and dataset.source in DATASETS)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaks:
-    """What can still be read after a system's masking of a dataset.
+    """The values that stay readable after a system has masked a dataset.
 
     Attributes:
         system: its name as the samples have it.
@@ -78,7 +78,7 @@ class Leaks:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a page shows.
+    """The content of a report page.
 
     Attributes:
         rows: of the leaderboard, ranked.
@@ -101,12 +101,12 @@ class Report:
 
     @property
     def without_texts(self) -> list[str]:
-        """The datasets whose texts are left out."""
+        """The datasets whose texts are not included."""
         return [each["name"] for each in self.record["datasets"] if not each["texts"]]
 
     @property
     def foreign_texts(self) -> list[str]:
-        """The datasets that are not ours and whose texts are there."""
+        """The third-party datasets whose texts are included."""
         named = [each["name"] for each in self.record["datasets"] if each["texts"]]
         # The name of a file ends in digits of its hash.
         return [name for name in named if name not in DATASETS]
@@ -120,7 +120,7 @@ def collect_report(
     texts: Texts = Texts.OURS,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Read all that a report of a results folder needs.
+    """Collect the report of a results folder.
 
     Args:
         results: the folder.
@@ -173,7 +173,7 @@ def collect_report(
 
 
 def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leaks | None:
-    """What leaks by the best system on the first dataset."""
+    """Return the leaks of the best system on the first dataset."""
     for row in best[:1]:
         for run, rows in scored:
             if run.masking is not None and address(row) in map(address, rows):
@@ -185,7 +185,7 @@ def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leak
 def _judge(
     samples: Iterable[Sample], masking: Mapping[str, Prediction]
 ) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, str], ...]]:
-    """Categories and examples of `Leaks`, as the scorer judges: by what is really masked."""
+    """Return categories and examples for `Leaks`, judged by the masked text like the scorer."""
     unneeded, leaked = Counter[str](), Counter[str]()
     cases: list[tuple[Sample, int, int]] = []
     for sample in samples:
@@ -213,7 +213,7 @@ def _judge(
 
 
 def _telling(cases: Sequence[tuple[Sample, int, int]]) -> Iterator[tuple[str, str]]:
-    """Title and id of a sample that is right, one that leaks, one that hides what is needed.
+    """Return (title, id) of a correct sample, one that leaks, and one that hides a needed value.
 
     Args:
         cases: samples, each with how many texts leak and how many are hidden in vain.
@@ -239,7 +239,7 @@ def _dataset_name(given: str, stored: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A run as it is shown: with its detection, or a detection by itself.
+    """A run in the report: with its detection run, or a detection run on its own.
 
     Attributes:
         rows: of the leaderboard, those of the detection too.
@@ -255,7 +255,7 @@ class _Shown:
 
     @property
     def asked(self) -> list[Run | None]:
-        """Who answered for detection and for query-related, or wrote the texts anew."""
+        """The runs for detection and for query-related, or the run that rewrote the texts."""
         if self.run.task is Task.REWRITE:
             return [self.run]
         alone = self.run.task is Task.DETECTION
@@ -274,7 +274,7 @@ def _name(run: Run) -> str:
 
 
 def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
-    """Runs that answer queries or write texts anew, then detections that belong to none."""
+    """Return query-related and rewriting runs, then detection runs that belong to none of them."""
     detections: dict[int, tuple[Run, list[Row]]] = {}
     related = []
     for run, rows in scored:
@@ -371,7 +371,7 @@ def _prompts(shown: _Shown) -> list[str]:
 def _add_calls(
     members: Sequence[_Shown], encoded: Sequence[tuple[Record, list[Record | None]]]
 ) -> None:
-    """To each answer of a chat model `x`: for each of its tasks what was said, or None."""
+    """Add `x` to each answer of a chat model: the raw answer per task, or None."""
     for place, each in enumerate(members):
         calls = [{} if run is None else calls_of(run) for run in each.asked]
         for sample, answers in encoded:
@@ -381,7 +381,7 @@ def _add_calls(
 
 
 def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) -> list[Record]:
-    """Dataset, run, sample and what it shows; none where the texts are left out."""
+    """Return (dataset, run, sample, title) of the examples; none without texts."""
     for number, dataset in enumerate(datasets):
         named = [run for run in runs if (run["dataset"], run["name"]) == (number, leaks.system)]
         if dataset["name"] == leaks.dataset and dataset["texts"] and named:

@@ -1,7 +1,7 @@
-"""The page: one HTML file that loads nothing.
+"""The report page: one self-contained HTML file.
 
-Texts of samples are in one block of JSON, in which `<` never occurs, so that no text can end
-it; the script makes text nodes of them and no markup.
+The texts of samples are in one block of JSON without `<`, so that no text can end it; the script
+inserts them as text nodes, never as markup.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ESCAPED: Final = re.compile("[<\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 
 
 def render_page(report: Report) -> str:
-    """The whole file; the same report gives the same text."""
+    """Return the HTML file; the same report gives the same text."""
     shown = merged(report.rows)
     more = _leaks(report.leaks) + '<div id="examples"></div>\n'
     main = (
@@ -67,13 +67,13 @@ def render_page(report: Report) -> str:
 
 
 def to_json(record: Record) -> str:
-    """JSON that is safe in an element of script, whatever its texts are."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _leaks(leaks: Leaks | None) -> str:
-    """What the best system leaves readable, by category; empty where nothing leaks."""
+    """Return what the best system leaves readable, by category; empty if nothing leaks."""
     if leaks is None or not leaks.categories:
         return ""
     lines = "".join(

@@ -1,7 +1,7 @@
-"""Samples, answers and calls as the page reads them: texts once, and places in them.
+"""Samples, answers and calls in the format of the page: distinct texts and their positions.
 
-Places are offsets in UTF-16 code units, start and end in turn, end exclusive: what JavaScript
-counts in. Texts are told apart as the scorer tells them apart; their numbers are a sample's own.
+Positions are offsets in UTF-16 code units, as in JavaScript: start, end, start, end..., with
+exclusive ends. Texts are compared after the scorer's normalisation and numbered per sample.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The numbers of names that all samples share, in the order in which they first come.
+    """The numbers of the names shared by all samples, in the order of first use.
 
     Those of types (the seven first), of categories and of tags.
     """
@@ -64,13 +64,13 @@ class Vocabulary:
 
 
 def _number(names: dict[str, int], name: str) -> int:
-    """The number of a name, a new one where the name is new."""
+    """Return the number of a name, assigning a new one if needed."""
     return names.setdefault(name, len(names))
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a system said of the samples of a dataset.
+    """The predictions of a system for the samples of a dataset.
 
     Attributes:
         names_subjects: whether its detection tells whose the entities are.
@@ -85,7 +85,7 @@ class Answers:
 def encode_sample(
     sample: Sample, runs: Sequence[Answers], vocabulary: Vocabulary | None
 ) -> tuple[Record, list[Record | None]]:
-    """Encode a sample, and what each of several runs said of it.
+    """Encode a sample and the answers of several runs.
 
     Args:
         sample: gold.
@@ -137,7 +137,7 @@ def encode_sample(
 
 
 class _Texts:
-    """The distinct texts of a sample, numbered as they come."""
+    """The distinct texts of a sample, numbered in order of first use."""
 
     def __init__(self, text: str) -> None:
         self.locator = locator_of(text)
@@ -157,12 +157,12 @@ class _Texts:
 
 
 def _units(text: str) -> tuple[int, ...]:
-    """Where each code point begins, in UTF-16 code units."""
+    """Return the UTF-16 offset of each code point."""
     return (0, *accumulate(1 + (character > "\uffff") for character in text))
 
 
 def _figures(sample: Sample, run: Answers) -> Record | None:
-    """Statuses, figures and errors: what holds no text."""
+    """Return statuses, metrics and errors, without texts."""
     given = {task: _given(task, sample, run) for task in Task}
     if not any(given.values()):
         return None
@@ -217,7 +217,7 @@ def _errors(task: Task, sample: Sample, answer: Prediction | None) -> list[int]:
 
 
 def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -> Record:
-    """The texts and places of an answer."""
+    """Return the texts and positions of an answer."""
     found, chosen, masking, rewriting = (_given(task, sample, run) for task in Task)
     said: Record = {}
     if found is not None and found.subjects is not None:
@@ -263,7 +263,7 @@ def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -
 
 
 def prompt_of(card: SystemCard) -> str:
-    """What a chat model was told, with marks for what is a sample's own.
+    """Return the prompt of a chat model, with placeholders for the sample.
 
     Empty for a system without a prompt, and where today's prompt is another.
     """
@@ -281,7 +281,7 @@ def prompt_of(card: SystemCard) -> str:
 
 
 def calls_of(run: Run) -> dict[str, list[str | int | float | None]]:
-    """Sample id to raw answer, tokens in and out, seconds, and USD at the prices of today.
+    """Return sample id to raw answer, input and output tokens, seconds, and cost at current prices.
 
     Empty for what has no prompt: its answer is what the page shows as found and chosen.
     """

@@ -1,6 +1,6 @@
-"""Detectors by name: each finds the PII of a text, and names no subjects.
+"""Detectors by name; a detector finds the PII of a text and assigns no subjects.
 
-And what detectors share: their interface, tidy spans, maps of labels to types.
+Also their interface, clean-up of spans, and maps of labels to types.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ class Detector(Protocol):
 
     @property
     def name(self) -> str:
-        """How results name it."""
+        """The name in results."""
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What tells it from any other of its name: versions, hashes of weights."""
+        """What identifies it besides the name: versions, hashes of weights."""
 
     @property
     def types(self) -> frozenset[PiiType]:
-        """The types that its labels have; of others it finds nothing."""
+        """The types that it can find."""
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """The spans of a text in order, none overlapping another; any text is fine."""
+        """Return the spans of any text, in order, without overlaps."""
 
 
 def encodable(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate, which libraries in C refuse.
+    """Replace each lone surrogate by U+FFFD: libraries in C refuse them.
 
     Offsets stay: one code point replaces one.
     """
@@ -56,7 +56,7 @@ def encodable(text: str) -> str:
 
 
 def tidy(text: str, found: Iterable[DetectedSpan]) -> list[DetectedSpan]:
-    """White space at the ends removed, empty spans and overlaps dropped, in order.
+    """Strip white space from spans, drop empty and overlapping ones, and sort them.
 
     Of two spans that overlap, the longer stays; of two of one length the earlier; of two
     at one place the one that comes first in `found`.
@@ -90,13 +90,13 @@ def import_part(module: str, install: str) -> Any:
 
 
 def version_of(distribution: str) -> str:
-    """Name and version of an installed distribution, as in `spacy 3.8.18`."""
+    """Return name and version of an installed distribution, such as `spacy 3.8.18`."""
     return f"{distribution} {importlib.metadata.version(distribution)}"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """What each label of a detector is here; a label that it lacks is an error.
+    """The types of a detector's labels; an unknown label is an error.
 
     Attributes:
         name: names it in errors.
@@ -107,7 +107,7 @@ class LabelMap:
     types: Mapping[str, PiiType | None]
 
     def type_of(self, label: str) -> PiiType | None:
-        """The type of a label; None where what it marks is no PII here.
+        """Return the type of a label; None if it is not PII here.
 
         Raises:
             UnknownNameError: the map lacks the label.
@@ -117,7 +117,7 @@ class LabelMap:
         return self.types[label]
 
     def check(self, labels: Iterable[str]) -> frozenset[PiiType]:
-        """Make sure that it has all labels that a detector can give; their types.
+        """Check that the map has all labels of a detector, and return their types.
 
         Raises:
             UnknownNameError: it lacks one; of several, the first by name.
@@ -126,7 +126,7 @@ class LabelMap:
         return frozenset(each for each in types if each is not None)
 
     def spans(self, text: str, found: Iterable[tuple[int, int, str]]) -> list[DetectedSpan]:
-        """What was found, from where to where and its label, as tidy spans of our types.
+        """Convert (start, end, label) to clean spans of our types.
 
         Raises:
             UnknownNameError: the map lacks a label.
@@ -136,7 +136,7 @@ class LabelMap:
 
     @property
     def sha256(self) -> str:
-        """Hash of what it says, whatever it is called and in whatever order."""
+        """Hash of the content, independent of name and order."""
         canonical = json.dumps(dict(self.types), sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -205,12 +205,12 @@ _WITH_OUR_TYPES: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
 
 
 def detector_names() -> list[str]:
-    """The names as they are written: `presidio`, `hf:PATH`."""
+    """Return the names in the user's spelling: `presidio`, `hf:PATH`."""
     return [f"{name}:PATH" if name in _WITH_PATH else name for name in DETECTORS]
 
 
 def check_detector(name: str) -> None:
-    """Refuse a name that is none of `detector_names`.
+    """Raise an error for a name that is not in `detector_names`.
 
     Raises:
         UnknownNameError: no such detector.
@@ -221,7 +221,7 @@ def check_detector(name: str) -> None:
 
 
 def build_detector(name: str, label_map: Path | None = None) -> Detector:
-    """Make a detector by name.
+    """Build a detector by name.
 
     Args:
         name: one of `DETECTORS`, with a colon and a path where it needs one.

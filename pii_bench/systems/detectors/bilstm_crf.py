@@ -57,7 +57,7 @@ class BiLstmCrfDetector:
         self._session = load_graph(folder / EMISSIONS)
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """The spans of a text in order, none overlapping another; any text is fine."""
+        """Return the spans of any text, in order, without overlaps."""
         return decode(text, self._vocabulary, self._transitions, self._score)
 
     def _score(self, features: Features) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Any token-classification checkpoint of transformers that lies on this machine."""
+"""Local token-classification checkpoints of transformers, as detectors."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class HuggingFaceDetector:
         }
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """The tagged spans whose labels have a type, parts of one entity joined."""
+        """Return the tagged spans whose labels have a type, with the parts of an entity joined."""
         if not text.strip():
             return []
         return tidy(text, self._joined(text, self._pipeline(encodable(text))))
 
     def _joined(self, text: str, found: list[dict[str, Any]]) -> list[DetectedSpan]:
-        """Neighbours of one type and different labels, with only white space between."""
+        """Join neighbours of one type and different labels that only white space separates."""
         spans: list[DetectedSpan] = []
         last_label = ""
         for each in sorted(found, key=lambda each: each["start"]):
@@ -137,7 +137,7 @@ def _load(transformers: Any, folder: Path) -> tuple[Any, Any]:
 
 
 def _bio_tags(id2label: Mapping[int, str]) -> dict[int, str]:
-    """BIO tags from those of any scheme; labels without a prefix count as inside."""
+    """Convert tags of any scheme to BIO; labels without a prefix count as inside."""
     tagged = all(_TAG.fullmatch(label) for label in id2label.values() if label != _OUTSIDE)
     tags = {}
     for number, label in id2label.items():
@@ -152,7 +152,7 @@ def _bio_tags(id2label: Mapping[int, str]) -> dict[int, str]:
 
 
 def _marks_continuations(tokenizer: Any) -> bool:
-    """Whether pieces show that they go on with a word (`##`).
+    """Return True if pieces mark the continuation of a word (`##`).
 
     Only then can a word get one tag. Elsewhere words would end at white space, and their
     spans would take in commas.

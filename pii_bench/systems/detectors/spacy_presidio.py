@@ -77,7 +77,7 @@ class SpacyDetector:
         }
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """The entities whose labels have a type."""
+        """Return the entities whose labels have a type."""
         entities = self._nlp(encodable(text)).ents
         return self._labels.spans(text, ((e.start_char, e.end_char, e.label_) for e in entities))
 
@@ -111,7 +111,7 @@ class PresidioDetector:
         }
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """The entities with a type; of two at one place, that of the higher score."""
+        """Return the entities with a type; for equal spans the one with the higher score."""
         results = self._analyzer.analyze(encodable(text), language=_LANGUAGE)
         # Presidio keeps its recognizers in a set, so the order of its results is chance.
         results = sorted(results, key=lambda result: (-result.score, result.entity_type))

@@ -1,1 +1,1 @@
-"""Relevance systems: each tells which of the entities of a text a query needs."""
+"""Relevance systems, which select the entities of a text that a query needs."""

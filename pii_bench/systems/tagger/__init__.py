@@ -1,6 +1,6 @@
-"""BiLSTM-CRF (Huang et al. 2015): `train` and `network` need torch, all else does not.
+"""BiLSTM-CRF tagger (Huang et al. 2015); only `train` and `network` need torch.
 
-Here are BIO labels of tokens: spans as labels and back, and the best labels of a text.
+This module converts spans to BIO labels and back, and decodes the best labels of a text.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _TRIMMED: Final = frozenset(",;:!?…“”„«»—–")
 
 
 def begin(pii_type: PiiType) -> int:
-    """The label of a span's first token."""
+    """Return the label of the first token of a span."""
     return 1 + 2 * _TYPES.index(pii_type)
 
 
 def may_follow(before: int, label: int) -> bool:
-    """Whether a label may follow another (`OUTSIDE` at the start): I only behind its own B or I."""
+    """Return True if a label may follow another (`OUTSIDE` at the start): I only after B or I."""
     inside = label != OUTSIDE and label % 2 == 0
     return not inside or before in {label - 1, label}
 
 
 def gold_spans(sample: Sample) -> list[DetectedSpan]:
-    """The annotated spans of a sample in order; of two that overlap only the first."""
+    """Return the annotated spans of a sample in order; of two that overlap only the first."""
     spans: list[DetectedSpan] = []
     for start, end, pii_type in sorted(
         (start, end, entity.type) for entity in sample.entities for start, end in entity.spans
@@ -56,7 +56,7 @@ def gold_spans(sample: Sample) -> list[DetectedSpan]:
 
 
 def labels_of(tokens: Sequence[Token], spans: Sequence[DetectedSpan]) -> list[int]:
-    """One label per token; a token that a span touches belongs to it.
+    """Return one label per token; a token that overlaps a span belongs to it.
 
     Args:
         tokens: of one text.
@@ -73,7 +73,7 @@ def labels_of(tokens: Sequence[Token], spans: Sequence[DetectedSpan]) -> list[in
 
 
 def spans_of(text: str, tokens: Sequence[Token], labels: Sequence[int]) -> list[DetectedSpan]:
-    """The spans that labels describe, without punctuation that ends no annotated span.
+    """Return the spans of labels, without punctuation that never ends an annotated span.
 
     An I that nothing of its type precedes begins a span, as conlleval reads it.
     """
@@ -98,7 +98,7 @@ def _trim(text: str, tokens: Sequence[Token]) -> Sequence[Token]:
 
 @dataclass(frozen=True, slots=True)
 class Transitions:
-    """What a conditional random field adds to the emissions.
+    """The transition scores of a conditional random field.
 
     Attributes:
         start: score of each label as the first, shape (labels,).
@@ -112,7 +112,7 @@ class Transitions:
 
 
 def best_labels(emissions: NDArray[np.float32], transitions: Transitions) -> list[int]:
-    """The label sequence of the largest score; of equals the one of lower labels at the end.
+    """Return the label sequence with the highest score; ties prefer lower labels at the end.
 
     Args:
         emissions: shape (tokens, labels); no tokens give no labels.
@@ -150,7 +150,7 @@ def decode(
     transitions: Transitions,
     score: Callable[[Features], NDArray[np.float32]],
 ) -> list[DetectedSpan]:
-    """The spans of the best label sequence, in order; a text without tokens has none.
+    """Return the spans of the best label sequence, in order; none for a text without tokens.
 
     `score` gives emissions of shape (tokens, labels) for features of at least one token.
     """
@@ -167,7 +167,7 @@ def emissions_of(
     vocabulary: Vocabulary,
     score: Callable[[Features], NDArray[np.float32]],
 ) -> NDArray[np.float32]:
-    """Scores of all tokens of a text, of which the network sees one piece at a time.
+    """Return the emission scores of all tokens of a text, computed piece by piece.
 
     Texts longer than those of training would ask of it what it never learned. The pieces'
     scores make one sequence, so that a span may reach across two of them.

@@ -1,4 +1,4 @@
-"""The network that gives each token a score per label, and its files for torch and onnxruntime.
+"""The network that scores labels for tokens, and its files for torch and onnxruntime.
 
 The layers on PyPI that score sequences are no longer kept up: the last releases of pytorch-crf,
 TorchCRF and torch-struct are of 2019, 2020 and 2021. The ONNX graph is written node by node: the
@@ -177,7 +177,7 @@ class BiLstmCrf(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.crf.end.device
 
     def loss(self, batch: Batch) -> Tensor:
@@ -198,14 +198,14 @@ class BiLstmCrf(nn.Module):
         return scores
 
     def transitions(self) -> Transitions:
-        """What the decoder needs of the conditional random field."""
+        """The transitions of the conditional random field, for the decoder."""
         with torch.inference_mode():
             scores = (self.crf.start_scores, self.crf.pair_scores, self.crf.end)
             return Transitions(*(score.numpy(force=True).copy() for score in scores))
 
 
 def _turn(steps: Tensor, lengths: Tensor) -> Tensor:
-    """The steps of each text from its last to its first; padding stays behind them.
+    """Reverse the steps of each text; padding stays at the end.
 
     Args:
         steps: shape (texts, tokens, features).
@@ -238,7 +238,7 @@ def write_network(folder: Path, network: BiLstmCrf) -> None:
 
 
 def read_network(folder: Path) -> BiLstmCrf:
-    """The network of a folder that `train` wrote, in evaluation mode.
+    """Read a network that `train` wrote, in evaluation mode.
 
     Raises:
         InputFileError: the vocabulary is missing or broken.
@@ -251,7 +251,7 @@ def read_network(folder: Path) -> BiLstmCrf:
 
 
 def emissions_graph(network: BiLstmCrf) -> onnx.ModelProto:
-    """The graph of `network.emissions` for one text, with weights of half precision.
+    """Return the ONNX graph of `network.emissions` for one text, with half-precision weights.
 
     Inputs are `vocabulary.INPUTS`; the output `emissions` has the shape (1, tokens, labels). It
     computes in single precision: like the network, whose weights `fit` rounded.

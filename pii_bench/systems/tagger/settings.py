@@ -1,4 +1,4 @@
-"""What a training run is told and what it reports, without torch."""
+"""Settings and reports of a training run, without torch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train; the first three are the paper's (`benchmark.md`, "Models in the paper").
+    """Training settings; the first three are the paper's (`benchmark.md`, "Models in the paper").
 
     Attributes:
         learning_rate: of Adam.

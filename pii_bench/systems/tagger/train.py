@@ -1,4 +1,4 @@
-"""Training a tagger: batches, Adam on train, early stopping by dev, and the files that ship."""
+"""Training of a tagger with Adam and early stopping on dev; writes the files that ship."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SORTED_TOGETHER: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text as the network sees it, with the label of every token."""
+    """The features and labels of a text."""
 
     features: Features
     labels: NDArray[np.int64]
@@ -58,7 +58,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Examples side by side, padded to the longest.
+    """A batch of examples, padded to the longest.
 
     Attributes:
         words: int64, shape (texts, tokens).
@@ -83,14 +83,14 @@ class Batch:
 
 
 def example_of(sample: Sample, vocabulary: Vocabulary) -> Example:
-    """A sample with its gold labels; its description must hold a visible character."""
+    """Return the example of a sample; its description must have a visible character."""
     tokens = tokenize(sample.description)
     labels = np.array(labels_of(tokens, gold_spans(sample)), np.int64)
     return Example(vocabulary.encode(sample.description, tokens), labels)
 
 
 def collate(examples: Sequence[Example]) -> Batch:
-    """Put examples side by side."""
+    """Return the batch of some examples."""
     lengths = np.array([len(example.labels) for example in examples], np.int64)
     shape = (len(examples), int(lengths.max()))
     words, shapes = np.full(shape, PADDING, np.int64), np.full(shape, PADDING, np.int64)
@@ -109,7 +109,7 @@ def collate(examples: Sequence[Example]) -> Batch:
 def shuffled(
     examples: Sequence[Example], size: int, random: np.random.Generator
 ) -> Iterator[Batch]:
-    """Every example once, in batches of texts of like length, in a random order."""
+    """Yield every example once, in batches of similar length, in random order."""
     order = random.permutation(len(examples))
     chunk = size * _SORTED_TOGETHER
     groups: list[NDArray[np.intp]] = []
@@ -121,7 +121,7 @@ def shuffled(
 
 
 def forget_words(words: Tensor, share: float) -> Tensor:
-    """Replace a random share of the words by the unknown one; padding stays.
+    """Replace a random share of the words by the unknown word; keep padding.
 
     The network then learns what to do with a word that no training text holds.
     """
@@ -131,7 +131,7 @@ def forget_words(words: Tensor, share: float) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What training gives.
+    """The result of training.
 
     Attributes:
         network: as it was after the best epoch, rounded to half precision, in evaluation mode.
@@ -154,7 +154,7 @@ def fit(
     settings: Settings,
     report: Callable[[Epoch], None],
 ) -> Trained:
-    """Train until dev stops getting better, on a GPU where torch sees one.
+    """Train until dev stops improving, on a GPU if torch has one.
 
     Torch keeps to one thread: the steps are too small to share, and the weights then do not
     depend on the number of cores.
@@ -194,7 +194,7 @@ def fit(
 
 
 def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample]) -> PRF:
-    """Exact span scores, 0 where no text has a span; leaves the network in evaluation mode."""
+    """Return exact span scores, 0 if no text has a span; leaves the network in evaluation mode."""
     network.eval()
     transitions = network.transitions()
     counts = (
@@ -210,7 +210,7 @@ def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample])
 def _epoch(
     network: BiLstmCrf, optimizer: torch.optim.Adam, batches: Iterable[Batch], settings: Settings
 ) -> float:
-    """The sum of the losses of all texts."""
+    """Train for one epoch and return the sum of the losses."""
     network.train()
     total = 0.0
     for batch in batches:
@@ -270,7 +270,7 @@ def train(
 
 
 def _described(paths: Sequence[Path]) -> tuple[Sample, ...]:
-    """The samples of files, each description once: queries do not matter for detection."""
+    """Read samples, each description once: detection ignores queries."""
     found = {sample.description: sample for path in paths for sample in read_native(path)}
     return tuple(found.values())
 

@@ -1,6 +1,6 @@
-"""What the network sees of a token: its word, its shape and its characters, as numbers.
+"""Features of tokens (word, shape and characters as numbers), and the files of a trained tagger.
 
-And the files of a trained tagger, as far as running it needs them.
+Only the files needed to run a tagger are read and written here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DIGIT: Final = re.compile(r"\d")
 
 
 class Shape(IntEnum):
-    """How a token is written (the spelling features of Huang et al., Section 3)."""
+    """The shape of a token (the spelling features of Huang et al., Section 3)."""
 
     LOWER = 1
     TITLE = 2
@@ -82,7 +82,7 @@ class Features:
 
 
 class Vocabulary:
-    """The words and characters that a network knows; 0 pads, 1 stands for all others.
+    """The words and characters of a network; 0 is padding, 1 any other.
 
     Args:
         words: lower-cased, every digit as 0.
@@ -97,7 +97,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, forms: Iterable[str], least: int, *, spelling: bool = True) -> Vocabulary:
-        """The words and characters that occur at least so often, the most frequent first.
+        """Return the words and characters with a minimum frequency, the most frequent first.
 
         Args:
             forms: tokens as they are written, with repeats.
@@ -124,7 +124,7 @@ class Vocabulary:
         return _FIRST + len(self.characters)
 
     def encode(self, text: str, tokens: Sequence[Token]) -> Features:
-        """What the network sees of a text.
+        """Return the features of a text.
 
         Args:
             text: of any script.
@@ -149,7 +149,7 @@ class Vocabulary:
 
 
 def distinct(characters: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different spellings, each once, since most tokens come again.
+    """Return the distinct spellings: most tokens repeat.
 
     Args:
         characters: shape (..., `CHARACTERS`).
@@ -163,7 +163,7 @@ def distinct(characters: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def inputs_of(features: Features) -> tuple[NDArray[np.int64], ...]:
-    """The network's inputs for one text, in the order of `INPUTS`.
+    """Return the inputs of the network for one text, in the order of `INPUTS`.
 
     Returns:
         Shapes (1, tokens), (1, tokens), (spellings, characters) and (1, tokens).
@@ -173,7 +173,7 @@ def inputs_of(features: Features) -> tuple[NDArray[np.int64], ...]:
 
 
 def shape_of(form: str) -> Shape:
-    """How a token is written."""
+    """Return the shape of a token."""
     if not any(map(str.isalnum, form)):
         return Shape.SYMBOL
     if any(map(str.isdigit, form)):
@@ -210,14 +210,14 @@ LOG: Final = "training.json"
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """What turns emissions into labels, and a text into what the network sees."""
+    """Converts a text into network inputs, and emissions into labels."""
 
     vocabulary: Vocabulary
     transitions: Transitions
 
 
 def write_decoder(folder: Path, decoder: Decoder) -> None:
-    """Write `VOCABULARY` and `TRANSITIONS`, the same bytes for the same decoder.
+    """Write `VOCABULARY` and `TRANSITIONS`; the same decoder gives the same bytes.
 
     Raises:
         ResultsError: they cannot be written.
