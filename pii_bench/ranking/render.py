@@ -54,33 +54,31 @@ SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
 _INTRODUCTION: Final = """\
 # Leaderboard
 
-Means over samples. `run` and `reference` rows are ours and come from stored responses
-(`pii-bench leaderboard` makes them again); `submitted` rows come from predictions that were made
-elsewhere (`pii-bench score --name`), by unchecked means; `human` rows are people who annotated in
-the web application, unranked; `published` rows are the
-paper's figures, on data that was never released: for orientation, not for comparison. `oracle` rows
-are told gold and `incomplete` rows lack samples: neither is ranked. A detector that does not say
-whose an entity is has `-` where a figure depends on it, and no rank in detection. Unmasked text
-goes to the recipient of a text before anything in it is masked.
+All figures are means over samples. Sources: `run` and `reference` rows come from stored responses
+(`pii-bench leaderboard` scores them again); `submitted` rows from predictions made elsewhere
+(`pii-bench score --name`), whose origin is not verified; `human` rows from people who annotated in
+the web application (unranked); `published` rows from the paper, on data that was not released: they
+are for orientation, not for comparison. `oracle` rows use gold and `incomplete` rows lack samples:
+neither is ranked. Detectors that do not assign entities to people have `-` in figures that depend
+on it, and no rank in detection. Unmasked text names the recipient of the text before masking.
 
-Masking is ranked by H, the harmonic mean of two means over samples, both judged on the characters
-that are really masked: protection, the share of the texts not needed of which nothing can be read,
-and retention, the share of those needed of which an occurrence can be read in full. Masking
-nothing and masking everything have H = 0. Collateral is the share of the other characters that are
-masked. F1 and RougeL-F of masking are the paper's figures, over the sets of texts that are masked:
-masking everything does well by them. Published rows have them alone, so they have no H and no rank
-and follow ours, in the order of their F1.
+Masking is ranked by H, the harmonic mean of protection and retention, both computed from the
+characters that are masked: protection is the share of unneeded texts of which nothing can be read,
+retention the share of needed texts of which an occurrence can be read in full. Masking nothing and
+masking everything have H = 0. Collateral is the share of the other characters that are masked. F1
+and RougeL-F of masking are the paper's metrics, over the sets of masked texts: they favour masking
+everything. Published rows have only these, so they have no H and no rank and follow the others, in
+the order of F1.
 
-A rewritten text has no masked characters, so its texts are looked for in it: as they were written,
-in another writing (numbers in words, dates, names of places, marks), or a part of them. What is
-told in any of these ways and is not needed leaks; protection, retention and H are of that, and
-the leaks are shares of all texts not needed. They compare rewritings, not a rewriting with a mask.
+A rewritten text has no masked characters. The gold texts are searched in it: as written, in another
+form (numbers in words, dates, place names, diacritics), or in part. An unneeded text that is found
+is a leak; protection, retention and H follow from that, and leaks are shares of all unneeded texts.
+Compare rewritten texts with each other, not with masked ones.
 
-The 95 % interval is of the first figure: a bootstrap that draws descriptions. A rank is one
-more than the number of rows that are shown to be better (paired permutation tests, Holm's
-correction over all pairs of a table, p < 0.05). `Detectable` is the difference to the best
-other ranked row that these samples would show with a chance of 80 %. `pii-bench compare` tests
-two rows by themselves.
+The 95 % interval belongs to the first figure (bootstrap over descriptions). A rank is one more than
+the number of rows that are significantly better (paired permutation tests, Holm's correction over
+all pairs of a table, p < 0.05). `Detectable` is the difference to the best other ranked row that
+these samples would detect with a power of 80 %. `pii-bench compare` tests two rows by themselves.
 """
 
 

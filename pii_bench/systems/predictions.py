@@ -164,7 +164,7 @@ def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
 
 
 def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
-    """Return the tasks for which answered lines have the needed part."""
+    """Return the tasks of a file, judged by the parts of its first answered line."""
     answered = next((each for each in predictions.values() if each.status.answered), None)
     return [task for task in _PARTS if answered and answered.answers(task)]
 
