@@ -51,7 +51,7 @@ def test_a_text_without_a_visible_character_has_no_spans(detector: Detector, tex
 
 
 @given(st.text(st.characters() | st.sampled_from("aA1 .,$@東é\u0301\n"), max_size=300))
-def test_any_text_gives_ordered_spans_with_visible_characters(detector: Detector, text: str) -> None:
+def test_any_text_gives_ordered_visible_spans(detector: Detector, text: str) -> None:
     spans = detector.detect(text)
 
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
