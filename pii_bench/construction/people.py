@@ -1,8 +1,9 @@
-"""Drawing people: categories, facets, values, and conflicts resolved by changing values."""
+"""Drawing people: categories, facets and values. Values that conflict are drawn again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.rules import conflicts, relation_conflicts
@@ -10,34 +11,35 @@ from pii_bench.construction.values import Draw, draw_value, facets_of
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from random import Random
 
-    from pii_bench.construction.pools import Pools
+    from pii_bench.construction.pools import Country, Pools
     from pii_bench.construction.rules import Relation
 
-_PRONOUNS: Final = {"she": 0.46, "he": 0.46, "they": 0.08}
+_PRONOUN_SHARES: Final = {"she": 0.46, "he": 0.46, "they": 0.08}
 _SSN: Final = "Social Security Number"
 _AMERICAN: Final = "United States"
 _AMERICAN_SHARE: Final = 0.3
-_OWN_CULTURE_SHARE: Final = 0.7
+# The share of people whose name is of the culture of their country.
+_LOCAL_NAME_SHARE: Final = 0.7
 _TRIES: Final = 200
-_FAVOUR: Final = 0.93
+_FAVOURED_SHARE: Final = 0.93
 
 _ALIAS_SHARE: Final = 0.4
 _SHARED_SHARE: Final = 0.75
-# Two people with the same list of facts read as a table.
-_ECHO_SHARE: Final = 0.35
+# The share of A's categories that B gets too. Two equal lists of facts would read like a table.
+_REPEATED_SHARE: Final = 0.35
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact about a person: an entity before it is written into a text.
+    """A fact about a person, which becomes an entity of the text.
 
     Attributes:
-        category: one of the 55.
-        facet: what the fact is about, where the category alone does not say
-            ("job-start" for a date); "" elsewhere.
+        category: one of the 55 categories.
+        facet: what the fact is about, if the category does not determine it, such as "job-start"
+            for a date; otherwise "".
         value: the text of the entity.
     """
 
@@ -51,9 +53,9 @@ class Profile:
     """A person of a description.
 
     Attributes:
-        id: of the subject in the sample, "A" or "B".
-        facts: the name, the only one of type PER, and then others; categories differ.
-        draw: what the values were drawn from; further ones can be.
+        id: the subject id in the sample, "A" or "B".
+        facts: the name, which is the only fact of type PER, and other facts of distinct categories.
+        draw: the properties that the values depend on, for drawing further values.
     """
 
     id: str
@@ -67,11 +69,14 @@ class Profile:
 
     def fact(self, category: str) -> Fact | None:
         """Return the fact of a category; None if there is none."""
-        return next((fact for fact in self.facts if fact.category == category), None)
+        for fact in self.facts:
+            if fact.category == category:
+                return fact
+        return None
 
 
-class Unresolvable(Exception):  # noqa: N818 - it is no error of anybody's
-    """A profile whose conflicts cannot be resolved; it is dropped (paper, step 2)."""
+class Unresolvable(Exception):  # noqa: N818 - callers expect it and draw again
+    """The conflicts of a profile cannot be resolved, so that it is dropped (paper, step 2)."""
 
 
 @dataclass
@@ -79,8 +84,9 @@ class Census:
     """Draws the people of one split.
 
     Attributes:
-        pools: where values come from.
-        favoured: categories that come up more often than others of their type.
+        pools: the pools of values.
+        random: the source of randomness.
+        favoured: categories that are drawn more often than others of their type.
     """
 
     pools: Pools
@@ -90,11 +96,15 @@ class Census:
     def single(self, types: Sequence[PiiType], *, alias: bool) -> Profile:
         """Draw a person with a name and entities of these types.
 
+        Args:
+            types: the types of the other entities.
+            alias: True if the name may be a nickname or a handle.
+
         Raises:
-            Unresolvable: conflicts remain.
+            Unresolvable: If conflicts remain.
         """
-        draw = self._draw()
-        return self._settle("A", self._categories(types, draw), draw, alias=alias)
+        draw = self._draw_person()
+        return self._draw_profile("A", self._categories(types, draw), draw, alias=alias)
 
     def pair(
         self,
@@ -105,124 +115,152 @@ class Census:
     ) -> tuple[Profile, Profile]:
         """Draw two related people, with shared facts if the relation has any.
 
-        Raises:
-            Unresolvable: conflicts remain.
-        """
-        draw = self._draw()
-        other = self._draw(draw)
-        if relation.kin:
-            other = replace(other, culture=draw.culture)
-        shared = [
-            (category, facet)
-            for category, facet in relation.shared
-            if all(TYPE_OF_CATEGORY[category] in own for own in types)
-            and (relation.binding or self.random.random() < _SHARED_SHARE)
-        ]
-        forced = [category for category, _ in shared]
-        a = self._settle("A", self._categories(types[0], draw, forced), draw, shared, alias=alias)
-        lent = [fact for fact in a.facts if (fact.category, fact.facet) in shared]
-        # The same categories, and about the same things, so that the person must be understood.
-        echoed = [
-            (fact.category, fact.facet)
-            for fact in a.facts
-            if self.random.random() < _ECHO_SHARE and (fact.category, fact.facet) not in shared
-        ]
-        wanted = [*forced, *(category for category, _ in echoed)]
-        categories = self._categories(types[1], other, wanted)
-        # What would have to be common but is not is about something else.
-        unbound = [
-            (category, self.random.choice([f for f in facets_of(category) if f != facet]))
-            for category, facet in relation.shared
-            if relation.binding and (category, facet) not in shared
-        ]
-        b = self._settle("B", categories, other, [*shared, *echoed, *unbound], lent, alias=alias)
-        return self._settle_pair(a, b, relation, {fact.category for fact in lent})
+        Args:
+            types: for each person, the types of the entities except the name.
+            relation: the relation of the first person to the second.
+            alias: True if the names may be nicknames or handles.
 
-    def _draw(self, other: Draw | None = None) -> Draw:
-        random, countries = self.random, self.pools.countries
-        if other is not None:
-            country, city = other.country, other.city
+        Raises:
+            Unresolvable: If conflicts remain.
+        """
+        draw_a = self._draw_person()
+        draw_b = self._draw_person(home=draw_a)
+        if relation.kin:
+            draw_b = replace(draw_b, culture=draw_a.culture)
+        shared = self._shared_facets(types, relation)
+        a = self._draw_profile(
+            "A", self._categories(types[0], draw_a, list(shared)), draw_a, shared, alias=alias
+        )
+        shared_facts = {
+            fact.category: fact for fact in a.facts if shared.get(fact.category) == fact.facet
+        }
+        # Facts of B about the same things as those of A; the reader must tell the people apart.
+        repeated = {
+            fact.category: fact.facet
+            for fact in a.facts
+            if self.random.random() < _REPEATED_SHARE and fact.category not in shared_facts
+        }
+        categories = self._categories(types[1], draw_b, [*shared, *repeated])
+        # Facts that the relation requires to be equal, but that are not shared, get another facet.
+        differing: dict[str, str] = {}
+        for category, facet in relation.shared:
+            if relation.binding and category not in shared:
+                other_facets = [other for other in facets_of(category) if other != facet]
+                differing[category] = self.random.choice(other_facets)
+        facets = {**shared, **repeated, **differing}
+        b = self._draw_profile("B", categories, draw_b, facets, shared_facts, alias=alias)
+        return self._resolve_pair(a, b, relation, shared_facts)
+
+    def _shared_facets(
+        self, types: tuple[Sequence[PiiType], Sequence[PiiType]], relation: Relation
+    ) -> dict[str, str]:
+        """Draw the facts that both people have in common: category to facet."""
+        shared: dict[str, str] = {}
+        for category, facet in relation.shared:
+            pii_type = TYPE_OF_CATEGORY[category]
+            if pii_type not in types[0] or pii_type not in types[1]:
+                continue
+            if relation.binding or self.random.random() < _SHARED_SHARE:
+                shared[category] = facet
+        return shared
+
+    def _draw_person(self, home: Draw | None = None) -> Draw:
+        """Draw the properties of a person, who lives where `home` does if it is given."""
+        if home is not None:
+            country, city = home.country, home.city
         else:
-            american = random.random() < _AMERICAN_SHARE
-            name = _AMERICAN if american else random.choice(sorted(set(countries) - {_AMERICAN}))
-            country = countries[name]
-            city = country.cities[random.choice(sorted(country.cities))]
+            country = self._country()
+            city = country.cities[self.random.choice(sorted(country.cities))]
         cultures = self.pools.named_cultures
-        own = country.name in cultures and random.random() < _OWN_CULTURE_SHARE
+        has_local_name = country.name in cultures and self.random.random() < _LOCAL_NAME_SHARE
         return Draw(
-            random=random,
+            random=self.random,
             pools=self.pools,
             country=country,
             city=city,
-            pronoun=random.choices(list(_PRONOUNS), list(_PRONOUNS.values()))[0],
-            culture=country.name if own else random.choice(cultures),
-            income=random.uniform(1400, 8200),
+            pronoun=self.random.choices(list(_PRONOUN_SHARES), list(_PRONOUN_SHARES.values()))[0],
+            culture=country.name if has_local_name else self.random.choice(cultures),
+            income=self.random.uniform(1400, 8200),
         )
 
+    def _country(self) -> Country:
+        countries = self.pools.countries
+        if self.random.random() < _AMERICAN_SHARE:
+            return countries[_AMERICAN]
+        return countries[self.random.choice(sorted(countries.keys() - {_AMERICAN}))]
+
     def _categories(
-        self, types: Sequence[PiiType], draw: Draw, forced: Sequence[str] = ()
+        self, types: Sequence[PiiType], draw: Draw, required: Sequence[str] = ()
     ) -> list[str]:
-        """Draw distinct categories of the types; forced ones replace others."""
+        """Draw a distinct category for each type, with as many of the required ones as fit."""
         chosen: list[str] = []
         for pii_type in types:
-            wanted = [
-                name for name in forced if TYPE_OF_CATEGORY[name] is pii_type and name not in chosen
-            ]
-            possible = [
-                name
-                for name in CATEGORIES[pii_type]
-                if name not in chosen and (draw.country.name == _AMERICAN or name != _SSN)
-            ]
-            chosen.append(wanted[0] if wanted else self._one_of(possible))
+            unused = [name for name in CATEGORIES[pii_type] if name not in chosen]
+            due = [name for name in required if name in unused]
+            if due:
+                chosen.append(due[0])
+                continue
+            if draw.country.name != _AMERICAN and _SSN in unused:
+                unused.remove(_SSN)
+            chosen.append(self._choose_category(unused))
         return chosen
 
-    def _one_of(self, possible: Sequence[str]) -> str:
+    def _choose_category(self, possible: Sequence[str]) -> str:
         favoured = [name for name in possible if name in self.favoured]
-        if favoured and self.random.random() < _FAVOUR:
+        if favoured and self.random.random() < _FAVOURED_SHARE:
             return self.random.choice(favoured)
         return self.random.choice(possible)
 
-    def _settle(
+    def _draw_profile(
         self,
         subject: str,
         categories: Sequence[str],
         draw: Draw,
-        shared: Sequence[tuple[str, str]] = (),
-        lent: Sequence[Fact] = (),
+        facets: Mapping[str, str] = MappingProxyType({}),
+        shared_facts: Mapping[str, Fact] = MappingProxyType({}),
         *,
         alias: bool,
     ) -> Profile:
-        """Draw every value, then redraw those that conflict."""
-        facets = dict(shared)
-        kept = {fact.category: fact for fact in lent}
+        """Draw every value, then redraw those that conflict.
+
+        Args:
+            subject: the subject id.
+            categories: the categories of the facts except the name.
+            draw: the properties of the person.
+            facets: category to facet; other facets are drawn.
+            shared_facts: category to a fact that has its value already.
+            alias: True if the name may be a nickname or a handle.
+        """
         name = "Full Name"
         if alias and self.random.random() < _ALIAS_SHARE:
-            name = self.random.choices(("Social Media Handle", "Nickname"))[0]
+            (name,) = self.random.choices(("Social Media Handle", "Nickname"))
         facts = [Fact(name, "", draw_value(name, "", draw))]
-        # The occupation first: what is earned follows from it.
-        for category in sorted(categories, key=lambda c: c != "Occupation"):
-            if category in kept:
-                facts.append(kept[category])
+        # The occupation is drawn first, because amounts depend on its pay.
+        for category in sorted(categories, key=lambda category: category != "Occupation"):
+            if category in shared_facts:
+                facts.append(shared_facts[category])
                 continue
             facet = facets.get(category) or self.random.choice(facets_of(category))
-            value = draw_value(category, facet, self._paid(draw, facts))
+            value = draw_value(category, facet, self._with_pay(draw, facts))
             facts.append(Fact(category, facet, value))
         profile = Profile(subject, tuple(facts), draw)
         for _ in range(_TRIES):
-            found = conflicts(profile)
-            if not found:
+            problems = conflicts(profile)
+            if not problems:
                 return profile
-            profile = self._redraw(profile, found[0][1], kept.keys())
+            _, category = problems[0]
+            profile = self._redraw(profile, category, shared_facts)
         raise Unresolvable
 
-    def _settle_pair(
+    def _resolve_pair(
         self, a: Profile, b: Profile, relation: Relation, fixed: Container[str]
     ) -> tuple[Profile, Profile]:
+        """Redraw values that conflict, except those of the fixed categories."""
         for _ in range(_TRIES):
-            found = [*relation_conflicts(a, b, relation), *conflicts(a), *conflicts(b)]
-            if not found:
+            problems = [*relation_conflicts(a, b, relation), *conflicts(a), *conflicts(b)]
+            if not problems:
                 return a, b
-            subject, category = found[0]
+            subject, category = problems[0]
             if subject == "A":
                 a = self._redraw(a, category, fixed)
             else:
@@ -230,19 +268,20 @@ class Census:
         raise Unresolvable
 
     def _redraw(self, profile: Profile, category: str, fixed: Container[str]) -> Profile:
-        if category in fixed:
+        fact = profile.fact(category)
+        if fact is None or category in fixed:
             raise Unresolvable
-        facet = next(fact.facet for fact in profile.facts if fact.category == category)
+        facet = fact.facet
         if (category, facet) == ("Duration", "in-post"):
-            # What conflicts with the day a job began is the facet, not the number.
+            # Every number of days conflicts with a start date, so the facet changes too.
             facet = self.random.choice(facets_of(category))
-        value = draw_value(category, facet, self._paid(profile.draw, profile.facts))
+        value = draw_value(category, facet, self._with_pay(profile.draw, profile.facts))
         new = Fact(category, facet, value)
         facts = tuple(new if fact.category == category else fact for fact in profile.facts)
         return replace(profile, facts=facts)
 
-    def _paid(self, draw: Draw, facts: Sequence[Fact]) -> Draw:
-        """Draw amounts near the pay of the occupation, if there is one."""
+    def _with_pay(self, draw: Draw, facts: Sequence[Fact]) -> Draw:
+        """Return the properties with an income that fits the occupation, if there is one."""
         for fact in facts:
             if fact.category == "Occupation":
                 job = self.pools.occupations[fact.value]

@@ -1,7 +1,7 @@
 """Perturbed versions of samples, with their annotations.
 
 A kind changes the values of a text, the words between them, or both. Each version is checked by the
-rules of `data check`, and drawn again if it breaks one that the original does not.
+rules of `data check`, and is drawn again if it breaks a rule that the original does not.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import datetime as dt
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.construction.pools import VALUES, load_pools, read_values
 from pii_bench.datasets.check.run import sample_problems
@@ -33,16 +33,17 @@ from pii_bench.taxonomy import PiiType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pii_bench.construction.pools import Country
     from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.datasets.value_formats import Amount
 
-    Noise = Callable[[str, Random, float], str]
-    Rewrite = Callable[[str, Entity | None], str]
-    """Another text for a piece, given the entity that it is part of."""
+    Change = Callable[[str, Random, float], str]
+    """Returns another text for a text, given the source of randomness and the rate."""
 
 TRIES: Final = 20
-"""Draws of a version before its sample is left out."""
+"""The number of draws of a version before its sample is left out."""
 
-# Where streets have English names.
+# Countries where streets have English names.
 _ENGLISH: Final = frozenset(
     {"United States", "United Kingdom", "Ireland", "Canada", "Australia", "New Zealand"}
     | {"India", "Nigeria", "Kenya", "Ghana", "South Africa", "Philippines"}
@@ -54,30 +55,47 @@ class Kind:
     """A kind of perturbation.
 
     Attributes:
-        what: it does, for people.
-        rate: the share that it changes, where none is asked for.
-        prepare: from a sample, a draw and a rate, what rewrites its pieces.
-        values: whether values are rewritten: those of entities, and of `meta.public`.
-        words: whether what is between them is rewritten too. Where it is not, a value is
-            rewritten only as a whole.
-        query: whether the query's own words are; what it quotes of a value always is.
+        description: what the kind does, for help texts.
+        rate: the default share of letters, words, marks or values that it changes.
+        values: True if it changes values: those of entities and of `meta.public`.
+        words: True if it changes the text between values too. Otherwise it changes a value only
+            if no other annotation overlaps it.
+        query: True if it changes the words of the query; quoted values always follow the text.
     """
 
-    what: str
+    description: str
     rate: float
-    prepare: Callable[[Sample, Random, float], Rewrite]
     values: bool = True
     words: bool = False
     query: bool = False
+
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        "names": Kind("unusual names: rare, joined, of words, other scripts", 1),
+        "addresses": Kind("streets and cities of another language", 1),
+        "dates": Kind("dates and times in another format", 1),
+        "numbers": Kind("amounts and long numbers in another format", 1),
+        "foreign-words": Kind(
+            "common words of another language", 0.5, values=False, words=True, query=True
+        ),
+        "lower-case": Kind("no capitals", 1, words=True, query=True),
+        "upper-case": Kind("capitals alone", 1, words=True, query=True),
+        "typos": Kind("letters mistyped", 0.03, words=True, query=True),
+        "ocr": Kind("letters and digits misread", 0.05, words=True),
+        "punctuation": Kind("no marks at the end of words", 1, words=True, query=True),
+    }
+)
+"""Every kind by name."""
 
 
 class Unfit(StrEnum):
     """The reason why a sample has no version."""
 
     UNCHANGED = "unchanged"
-    """The kind finds nothing in it, or draws leave all as it is."""
+    """The kind has nothing to change, or every draw leaves the text as it is."""
     FAULTY = "faulty"
-    """Each of `TRIES` draws breaks a rule that the original does not."""
+    """Each of `TRIES` draws breaks a rule that the original does not break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ def versions(
     samples: Sequence[Sample],
     kind: str,
     *,
-    of: str,
+    dataset: str,
     seed: int,
     rate: float | None = None,
     limit: int | None = None,
@@ -100,183 +118,254 @@ def versions(
     """Return the versions of one kind, in the order of the samples.
 
     Args:
-        samples: of a dataset.
-        kind: of `KINDS`.
-        of: the dataset's name, for `meta`.
-        seed: decides about every draw; of the same samples in the same order for all kinds.
-        rate: the share of letters, words, marks or values that is changed; None for the kind's.
-        limit: stop at so many versions.
+        samples: the samples of a dataset.
+        kind: one of `KINDS`.
+        dataset: the name of the dataset, for `meta`.
+        seed: the random seed. With a limit, every kind tries the samples in the same order.
+        rate: the share of letters, words, marks or values to change; None for the kind's default.
+        limit: the maximum number of versions.
     """
     order = list(range(len(samples)))
     Random(seed).shuffle(order)
-    found: dict[int, Sample] = {}
+    version_of: dict[int, Sample] = {}
     unfit: Counter[Unfit] = Counter()
-    for place in order:
-        if limit is not None and len(found) >= limit:
+    for index in order:
+        if limit is not None and len(version_of) >= limit:
             break
-        made = version(samples[place], kind, of=of, seed=seed, rate=rate)
-        if isinstance(made, Unfit):
-            unfit[made] += 1
+        result = version(samples[index], kind, dataset=dataset, seed=seed, rate=rate)
+        if isinstance(result, Unfit):
+            unfit[result] += 1
         else:
-            found[place] = made
-    return Versions(tuple(found[place] for place in sorted(found)), unfit)
+            version_of[index] = result
+    return Versions(tuple(version_of[index] for index in sorted(version_of)), unfit)
 
 
 def version(
-    sample: Sample, kind: str, *, of: str, seed: int, rate: float | None = None
+    sample: Sample, kind: str, *, dataset: str, seed: int, rate: float | None = None
 ) -> Sample | Unfit:
     """Return the version of one sample; the arguments are those of `versions`."""
-    known = Counter(problem.rule for problem in sample_problems(sample))
-    share = KINDS[kind].rate if rate is None else rate
-    facts = {"kind": kind, "rate": share, "seed": seed, "dataset": of, "source": sample.id}
+    if rate is None:
+        rate = KINDS[kind].rate
+    perturbation = {
+        "kind": kind,
+        "rate": rate,
+        "seed": seed,
+        "dataset": dataset,
+        "source": sample.id,
+    }
+    tolerated = Counter(problem.rule for problem in sample_problems(sample))
     unfit = Unfit.UNCHANGED
     for attempt in range(TRIES):
-        # A text as the seed: its numbers are the same everywhere.
-        made = _made(sample, KINDS[kind], Random(f"{seed} {kind} {sample.id} {attempt}"), share)
-        if made is not None and made.description == sample.description:
+        # A string as seed gives the same numbers on every machine.
+        random = Random(f"{seed} {kind} {sample.id} {attempt}")
+        changed = _perturb(sample, kind, random, rate)
+        if changed is not None and changed.description == sample.description:
             continue
         unfit = Unfit.FAULTY
-        if made is None or len(_texts(made)) < len(_texts(sample)):
+        if changed is None or len(_entity_texts(changed)) < len(_entity_texts(sample)):
             continue
-        marked = replace(made, id=f"{sample.id}.{kind}", meta={**made.meta, "perturbation": facts})
-        if Counter(problem.rule for problem in sample_problems(marked)) <= known:
-            return marked
+        changed = replace(
+            changed,
+            id=f"{sample.id}.{kind}",
+            meta={**changed.meta, "perturbation": perturbation},
+        )
+        if Counter(problem.rule for problem in sample_problems(changed)) <= tolerated:
+            return changed
     return unfit
 
 
-def _made(sample: Sample, kind: Kind, random: Random, rate: float) -> Sample | None:
-    whole = cut(sample, public=True)
-    rewrite = kind.prepare(sample, random, rate)
-    # A value is the same wherever it is.
-    values: dict[str, str] = {}
-    texts = []
-    for piece in whole.pieces:
-        if not piece.inside:
-            texts.append(rewrite(piece.text, None) if kind.words else piece.text)
-        elif not kind.values or not (kind.words or piece.whole):
-            texts.append(piece.text)
-        else:
-            if piece.text not in values:
-                values[piece.text] = rewrite(piece.text, whole.entity(piece))
-            texts.append(values[piece.text])
-    made = whole.with_texts(texts)
-    if made is None or made.query is None:
-        return made
-    pairs = zip(sample.entities, made.entities, strict=True)
-    renamed = values | {before.text: after.text for before, after in pairs}
-    return replace(made, query=_asked(made.query, renamed, rewrite if kind.query else None))
-
-
-def _asked(query: str, renamed: Mapping[str, str], rewrite: Rewrite | None) -> str:
-    """Return a query with its quoted values replaced and its own words changed."""
-    quoted = "|".join(re.escape(text) for text in sorted(renamed, key=len, reverse=True))
-    # What is caught takes every second place.
-    parts = re.split(rf"(?<!\w)({quoted})(?!\w)", query) if quoted else [query]
-    return "".join(
-        renamed[part] if place % 2 else rewrite(part, None) if rewrite else part
-        for place, part in enumerate(parts)
-    )
-
-
-def _texts(sample: Sample) -> set[str]:
+def _entity_texts(sample: Sample) -> set[str]:
     return {entity.text for entity in sample.entities}
 
 
-def _noise(noise: Noise) -> Callable[[Sample, Random, float], Rewrite]:
-    return lambda _, random, rate: lambda text, __: noise(text, random, rate)
+def _perturb(sample: Sample, kind_name: str, random: Random, rate: float) -> Sample | None:
+    """Draw one version; None if the annotations cannot follow the text."""
+    kind = KINDS[kind_name]
+    rewriter = _rewriter(kind_name, sample, random, rate)
+    cut_sample = cut(sample, public=True)
+    # A value that occurs twice gets the same new text.
+    new_values: dict[str, str] = {}
+    texts: list[str] = []
+    for piece in cut_sample.pieces:
+        text = piece.text
+        if not piece.inside:
+            texts.append(rewriter.rewrite(text, None) if kind.words else text)
+        elif kind.values and (kind.words or piece.whole):
+            if text not in new_values:
+                new_values[text] = rewriter.rewrite(text, cut_sample.entity(piece))
+            texts.append(new_values[text])
+        else:
+            texts.append(text)
+    changed = cut_sample.with_texts(texts)
+    if changed is None or changed.query is None:
+        return changed
+    for before, after in zip(sample.entities, changed.entities, strict=True):
+        new_values[before.text] = after.text
+    query = _rewrite_query(changed.query, new_values, rewriter if kind.query else None)
+    return replace(changed, query=query)
 
 
-def _reformed(other: Callable[[str, Random], str]) -> Callable[[Sample, Random, float], Rewrite]:
-    return lambda _, random, rate: (
-        lambda text, __: other(text, random) if random.random() < rate else text
-    )
+def _rewrite_query(query: str, new_values: Mapping[str, str], rewriter: Rewriter | None) -> str:
+    """Replace the values that a query quotes, and rewrite its other words if asked to."""
+    # The longest first, so that a value that contains another is replaced as a whole.
+    values = "|".join(re.escape(text) for text in sorted(new_values, key=len, reverse=True))
+    matches = re.finditer(rf"(?<!\w)(?:{values})(?!\w)", query) if values else ()
+    parts: list[str] = []
+    end = 0
+    for match in matches:
+        parts += [_rewrite_words(query[end : match.start()], rewriter), new_values[match[0]]]
+        end = match.end()
+    parts.append(_rewrite_words(query[end:], rewriter))
+    return "".join(parts)
 
 
-def _with_unusual_names(sample: Sample, random: Random, rate: float) -> Rewrite:
-    pronoun = _pronoun(sample.description)
+def _rewrite_words(text: str, rewriter: Rewriter | None) -> str:
+    return text if rewriter is None else rewriter.rewrite(text, None)
 
-    def rewrite(text: str, entity: Entity | None) -> str:
+
+class Rewriter(Protocol):
+    """Rewrites the pieces of one sample."""
+
+    def rewrite(self, text: str, entity: Entity | None) -> str:
+        """Return another text for a piece; `entity` contains the piece, None if none does."""
+
+
+def _rewriter(kind: str, sample: Sample, random: Random, rate: float) -> Rewriter:
+    match kind:
+        case "names":
+            return _NameRewriter(random, rate, _pronoun(sample.description))
+        case "addresses":
+            countries = load_pools("test").countries
+            country = countries[random.choice(sorted(countries.keys() - _ENGLISH))]
+            return _AddressRewriter(random, rate, country)
+        case "foreign-words":
+            return _WordRewriter(
+                random, rate, random.randrange(len(_table()["words"]["languages"]))
+            )
+        case _:
+            return _ChangeRewriter(random, rate, _CHANGES[kind])
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangeRewriter:
+    """Changes every piece in the same way."""
+
+    random: Random
+    rate: float
+    change: Change
+
+    def rewrite(self, text: str, _: Entity | None) -> str:
+        return self.change(text, self.random, self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class _NameRewriter:
+    """Replaces full names by unusual ones that fit a pronoun."""
+
+    random: Random
+    rate: float
+    pronoun: str
+
+    def rewrite(self, text: str, entity: Entity | None) -> str:
         is_name = entity is not None and entity.type == PiiType.PER
-        if not is_name or " " not in text or random.random() >= rate:
+        if not is_name or " " not in text or self.random.random() >= self.rate:
             return text
-        return _unusual_name(random, pronoun)
-
-    return rewrite
+        return _unusual_name(self.random, self.pronoun)
 
 
 def _pronoun(text: str) -> str:
     """Return the pronoun that names must fit; `they` if the text has both or none of the others."""
-    found = {
-        pronoun
-        for pronoun, words in (("she", "she|her|hers"), ("he", "he|him|his"))
-        if re.search(rf"\b(?:{words})\b", text, re.IGNORECASE)
-    }
-    return found.pop() if len(found) == 1 else "they"
+    has_she = re.search(r"\b(?:she|her|hers)\b", text, re.IGNORECASE) is not None
+    has_he = re.search(r"\b(?:he|him|his)\b", text, re.IGNORECASE) is not None
+    if has_she == has_he:
+        return "they"
+    return "she" if has_she else "he"
 
 
 def _unusual_name(random: Random, pronoun: str) -> str:
     names = _table()["names"]
     cultures = load_pools("test").cultures
-    culture, other = (cultures[random.choice(sorted(cultures))] for _ in range(2))
-    first, last = random.choice(culture.first[pronoun]), random.choice(culture.last)
+    culture = cultures[random.choice(sorted(cultures))]
+    second_culture = cultures[random.choice(sorted(cultures))]
+    first = random.choice(culture.first[pronoun])
+    last = random.choice(culture.last)
     match random.choice(("rare", "joined", "particle", "initials", "words", "script")):
         case "joined":
-            return f"{first} {last}-{random.choice(other.last)}"
+            return f"{first} {last}-{random.choice(second_culture.last)}"
         case "particle":
             return f"{first} {random.choice(names['particles'])} {last}"
         case "initials":
             return f"{first[0]}. {random.choice('ABDEHJKLMNRST')}. {last}"
         case "words":
-            words = random.choice(names["first_words"]), random.choice(names["last_words"])
-            return " ".join(words)
+            return f"{random.choice(names['first_words'])} {random.choice(names['last_words'])}"
         case "script":
             return str(random.choice(names["scripts"]))
         case _:
             return f"{first} {last}"
 
 
-def _elsewhere(_: Sample, random: Random, rate: float) -> Rewrite:
-    """Return streets and cities of a country where English is not spoken."""
-    countries = load_pools("test").countries
-    country = countries[random.choice(sorted(countries.keys() - _ENGLISH))]
-    # Two places stay two.
-    taken: set[str] = set()
+@dataclass(frozen=True, slots=True)
+class _AddressRewriter:
+    """Replaces streets and cities by those of a country where English is not spoken.
 
-    def rewrite(text: str, entity: Entity | None) -> str:
-        if entity is None or entity.type != PiiType.LOC or random.random() >= rate:
+    Attributes:
+        used: streets and cities in the version, so that two places stay different.
+    """
+
+    random: Random
+    rate: float
+    country: Country
+    used: set[str] = field(default_factory=set)
+
+    def rewrite(self, text: str, entity: Entity | None) -> str:
+        if entity is None or entity.type != PiiType.LOC or self.random.random() >= self.rate:
             return text
-        has_number = re.search(r"\d", text) is not None
         match entity.category:
             case "Street Address":
                 is_street = True
             case "City/Region":
                 is_street = False
             case None:
-                is_street = has_number
+                is_street = re.search(r"\d", text) is not None
             case _:
                 return text
-        left = sorted({*(country.streets if is_street else country.cities)} - taken)
-        if not left:
+        places = set(self.country.streets if is_street else self.country.cities)
+        unused = sorted(places - self.used)
+        if not unused:
             return text
-        chosen: str = random.choice(left)
-        taken.add(chosen)
-        return chosen.format(n=random.randrange(2, 190))
-
-    return rewrite
+        place = self.random.choice(unused)
+        self.used.add(place)
+        return place.format(n=self.random.randrange(2, 190))
 
 
-def _with_foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
-    words = _table()["words"]
-    language = random.randrange(len(words["languages"]))
-    pattern = re.compile(rf"\b(?:{'|'.join(words['same'])})\b", re.IGNORECASE)
+@dataclass(frozen=True, slots=True)
+class _WordRewriter:
+    """Replaces common words by those of another language.
 
-    def told(found: re.Match[str]) -> str:
-        word: str = words["same"][found[0].lower()][language]
-        if random.random() >= rate:
-            return found[0]
-        return word[0].upper() + word[1:] if found[0][0].isupper() else word
+    Attributes:
+        language: index of the language in the table of words.
+    """
 
-    return lambda text, __: pattern.sub(told, text)
+    random: Random
+    rate: float
+    language: int
+
+    def rewrite(self, text: str, _: Entity | None) -> str:
+        return _common_words().sub(self._translate, text)
+
+    def _translate(self, match: re.Match[str]) -> str:
+        word = match[0]
+        if self.random.random() >= self.rate:
+            return word
+        translation: str = _table()["words"]["same"][word.lower()][self.language]
+        if word[0].isupper():
+            return translation[0].upper() + translation[1:]
+        return translation
+
+
+@cache
+def _common_words() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(_table()['words']['same'])})\b", re.IGNORECASE)
 
 
 @cache
@@ -284,130 +373,139 @@ def _table() -> Mapping[str, Any]:
     return read_values(VALUES / "perturbation.toml")
 
 
-_DATES_READ: Final = ("%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
-_DATES_WRITTEN: Final[tuple[Callable[[dt.date], str], ...]] = (
-    dt.date.isoformat,
-    lambda day: f"{day.day} {day:%B} {day.year}",
-    lambda day: f"{day:%B} {day.day}, {day.year}",
-    lambda day: f"{day:%d.%m.%Y}",
-    lambda day: f"{day:%d/%m/%Y}",
-    lambda day: f"{day:%Y/%m/%d}",
-    lambda day: f"{day:%a} {day.day} {day:%b} {day.year}",
-    lambda day: f"{day.day}{_ending(day.day)} of {day:%B} {day.year}",
-)
-_TIMES_READ: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%I %p")
-_TIMES_WRITTEN: Final[tuple[Callable[[dt.time], str], ...]] = (
-    lambda at: f"{at:%H:%M:%S}",
-    lambda at: f"{at:%H.%M.%S}",
-    lambda at: f"{int(f'{at:%I}')}:{at:%M:%S} {at:%p}".lower(),
-)
-_FULL_MINUTES_WRITTEN: Final[tuple[Callable[[dt.time], str], ...]] = (
-    lambda at: f"{at:%H:%M}",
-    lambda at: f"{at:%H.%M}",
-    lambda at: f"{at:%H}h{at:%M}",
-    lambda at: f"{at:%H%M} hrs",
-    lambda at: f"{int(f'{at:%I}')}:{at:%M} {at:%p}".lower(),
-)
-# From the separators of "1,234.50".
-_SEPARATORS: Final = tuple(
-    str.maketrans(each)
-    for each in ({",": ".", ".": ","}, {",": " ", ".": ","}, {",": "'"}, {",": ""})
-)
-_DIGITS: Final = re.compile(r"(?P<code>\+\d{1,3}[ -])?\(?\d[\d ()-]{6,}\d")
+_DATE_FORMATS: Final = ("%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
+_TIME_FORMATS: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%I %p")
+_LONG_NUMBER: Final = re.compile(r"(?P<code>\+\d{1,3}[ -])?\(?\d[\d ()-]{6,}\d")
 
 
 def other_date(text: str, random: Random) -> str:
     """Return the same date or time in another format; other texts unchanged."""
     if (day := read_date(text)) is not None:
-        return _other(text, (write(day) for write in _DATES_WRITTEN), random)
+        return _choose_other(text, _date_forms(day), random)
     if (at := read_time(text)) is not None:
-        writers = _TIMES_WRITTEN if at.second else (_TIMES_WRITTEN[0], *_FULL_MINUTES_WRITTEN)
-        return _other(text, (write(at) for write in writers), random)
+        return _choose_other(text, _time_forms(at), random)
     return text
 
 
 def other_number(text: str, random: Random) -> str:
     """Return the same amount, percentage or long number in another format.
 
-    Words and short numbers stay: "five euros", "32".
+    Amounts in words and short numbers, such as "five euros" and "32", are unchanged.
     """
     if (amount := parse_amount(text)) is not None:
         # "Rs.50" has no cents.
-        cents = 2 if re.search(r"(?<=\d)\.\d{1,2}\D*$", text) else 0
-        whole = f"{amount.value:,.{cents}f}"
-        numbers = [whole.translate(each) for each in _SEPARATORS]
-        sign = amount.currency
-        forms = [form for n in numbers for form in (f"{n} {sign}", f"{sign} {n}", f"{sign}{n}")]
-        return _other(text, forms, random)
+        has_cents = re.search(r"(?<=\d)\.\d{1,2}\D*$", text) is not None
+        return _choose_other(text, _amount_forms(amount, 2 if has_cents else 0), random)
     if parse_percentage(text) is not None:
-        share = text[:-1]
+        share = text.removesuffix("%")
         comma = share.replace(".", ",")
-        return _other(text, (f"{comma} %", f"{comma}%", f"{share} percent"), random)
-    found = _DIGITS.fullmatch(text)
-    if found is None or read_date(text) is not None:
+        return _choose_other(text, (f"{comma} %", f"{comma}%", f"{share} percent"), random)
+    match = _LONG_NUMBER.fullmatch(text)
+    if match is None or read_date(text) is not None:
         return text
-    code = (found["code"] or "")[:-1]
+    code = (match["code"] or "")[:-1]
     digits = re.sub(r"\D", "", text[len(code) :])
-    groups = [
-        joint.join(digits[place : place + size] for place in range(0, len(digits), size))
-        for size in (2, 3, 4)
-        for joint in (" ", ".", "-")
-    ]
-    return _other(text, (f"{code} {each}".strip() for each in (*groups, digits)), random)
+    return _choose_other(text, _long_number_forms(code, digits), random)
+
+
+def _date_forms(day: dt.date) -> Sequence[str]:
+    return (
+        day.isoformat(),
+        f"{day.day} {day:%B} {day.year}",
+        f"{day:%B} {day.day}, {day.year}",
+        f"{day:%d.%m.%Y}",
+        f"{day:%d/%m/%Y}",
+        f"{day:%Y/%m/%d}",
+        f"{day:%a} {day.day} {day:%b} {day.year}",
+        f"{day.day}{_ordinal_ending(day.day)} of {day:%B} {day.year}",
+    )
+
+
+def _ordinal_ending(day: int) -> str:
+    if day in {11, 12, 13}:
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+
+
+def _time_forms(at: dt.time) -> Sequence[str]:
+    hour = at.hour % 12 or 12
+    half_day = f"{at:%p}".lower()
+    if at.second:
+        return (f"{at:%H:%M:%S}", f"{at:%H.%M.%S}", f"{hour}:{at:%M:%S} {half_day}")
+    return (
+        f"{at:%H:%M:%S}",
+        f"{at:%H:%M}",
+        f"{at:%H.%M}",
+        f"{at:%H}h{at:%M}",
+        f"{at:%H%M} hrs",
+        f"{hour}:{at:%M} {half_day}",
+    )
+
+
+def _amount_forms(amount: Amount, decimals: int) -> Sequence[str]:
+    whole, _, cents = f"{amount.value:,.{decimals}f}".partition(".")
+    currency = amount.currency
+    forms: list[str] = []
+    # Other separators than those of "1,234.50".
+    for thousands, decimal in ((".", ","), (" ", ","), ("'", "."), ("", ".")):
+        number = whole.replace(",", thousands)
+        if cents:
+            number += decimal + cents
+        forms += [f"{number} {currency}", f"{currency} {number}", f"{currency}{number}"]
+    return forms
+
+
+def _long_number_forms(code: str, digits: str) -> Sequence[str]:
+    """Return a number after its country code, with its digits in groups or together."""
+    forms = [digits]
+    for size in (2, 3, 4):
+        groups = [digits[start : start + size] for start in range(0, len(digits), size)]
+        forms += [separator.join(groups) for separator in (" ", ".", "-")]
+    return [f"{code} {form}".strip() for form in forms]
+
+
+def _choose_other(text: str, forms: Iterable[str], random: Random) -> str:
+    return random.choice(sorted(set(forms) - {text}))
 
 
 def read_date(text: str) -> dt.date | None:
     """Return the date of a text in a supported format; None for other texts."""
-    read = _read(text, _DATES_READ)
-    return None if read is None else dt.date(*read[:3])
+    parsed = _parse(text, _DATE_FORMATS)
+    return None if parsed is None else dt.date(parsed.tm_year, parsed.tm_mon, parsed.tm_mday)
 
 
 def read_time(text: str) -> dt.time | None:
     """Return the time of a text in a supported format; None for other texts."""
-    read = _read(text.replace("p.m.", "pm").replace("a.m.", "am"), _TIMES_READ)
-    return None if read is None else dt.time(*read[3:6])
+    parsed = _parse(text.replace("p.m.", "pm").replace("a.m.", "am"), _TIME_FORMATS)
+    return None if parsed is None else dt.time(parsed.tm_hour, parsed.tm_min, parsed.tm_sec)
 
 
-def _read(text: str, formats: Iterable[str]) -> time.struct_time | None:
-    for each in formats:
+def _parse(text: str, formats: Iterable[str]) -> time.struct_time | None:
+    for form in formats:
         try:
-            return time.strptime(text, each)
+            return time.strptime(text, form)
         except ValueError:
             continue
     return None
 
 
-def _other(text: str, forms: Iterable[str], random: Random) -> str:
-    return random.choice(sorted({*forms} - {text}))
+def _change_dates(text: str, random: Random, rate: float) -> str:
+    return other_date(text, random) if random.random() < rate else text
 
 
-def _ending(day: int) -> str:
-    return "th" if day in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+def _change_numbers(text: str, random: Random, rate: float) -> str:
+    return other_number(text, random) if random.random() < rate else text
 
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+_CHANGES: Final[Mapping[str, Change]] = MappingProxyType(
     {
-        "names": Kind(
-            "unusual names: rare, joined, of words, other scripts", 1, _with_unusual_names
-        ),
-        "addresses": Kind("streets and cities of another language", 1, _elsewhere),
-        "dates": Kind("dates and times in another format", 1, _reformed(other_date)),
-        "numbers": Kind("amounts and long numbers in another format", 1, _reformed(other_number)),
-        "foreign-words": Kind(
-            "common words of another language",
-            0.5,
-            _with_foreign_words,
-            values=False,
-            words=True,
-            query=True,
-        ),
-        "lower-case": Kind("no capitals", 1, _noise(in_small_letters), words=True, query=True),
-        "upper-case": Kind("capitals alone", 1, _noise(in_capitals), words=True, query=True),
-        "typos": Kind("letters mistyped", 0.03, _noise(with_typos), words=True, query=True),
-        "ocr": Kind("letters and digits misread", 0.05, _noise(misread), words=True),
-        "punctuation": Kind(
-            "no marks at the end of words", 1, _noise(without_punctuation), words=True, query=True
-        ),
+        "dates": _change_dates,
+        "numbers": _change_numbers,
+        "lower-case": in_small_letters,
+        "upper-case": in_capitals,
+        "typos": with_typos,
+        "ocr": misread,
+        "punctuation": without_punctuation,
     }
 )
-"""Every kind by name."""
+"""Kinds that change every piece in the same way."""

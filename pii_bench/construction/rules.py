@@ -1,8 +1,8 @@
 """Relations between people, and consistency rules for their values (paper, step 2).
 
-Each rule looks at one profile, or at two and their relation, and returns what
-conflicts; the resolver draws those values anew. The checker of finished files
-(`pii_bench.datasets.check.consistency`) is written independently of these.
+A rule takes one profile, or two profiles and their relation, and yields the categories of facts
+that conflict with others; `people.Census` draws their values again. `data check` has rules of its
+own (`pii_bench.datasets.check.consistency`), so that it does not repeat a fault of these.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ class Relation:
     """A relation between A and B (paper, construction step 2).
 
     Attributes:
-        shared: (category, facet) pairs that both may have with one value.
-        least_gap: years by which A is older than B, at the least; negative allows younger.
-        greatest_gap: at the most.
-        binding: who has such a fact at all has it in common.
-        kin: nationality is handed down.
-        senior: A earns no less than B.
+        name: the name, A first.
+        shared: (category, facet) of facts that may have the same value for both.
+        least_gap: the minimum of A's age minus B's age.
+        greatest_gap: the maximum of A's age minus B's age.
+        binding: True if two people with a fact of `shared` must have the same value.
+        kin: True if both have the same nationality.
+        senior: True if A earns at least as much as B.
     """
 
     name: str
@@ -71,9 +72,11 @@ RELATIONS: Final[Mapping[str, Relation]] = MappingProxyType(
 
 
 Conflict: TypeAlias = tuple[str, str]
-"""The subject and the category of a fact to draw anew."""
+"""The subject id and the category of a fact whose value must change."""
 
-_DAYS_A_YEAR: Final = 365.25
+_DAYS_PER_YEAR: Final = 365.25
+# The year of the texts.
+_YEAR: Final = 2026
 
 
 def number(text: str) -> float:
@@ -88,30 +91,29 @@ def _number(profile: Profile, category: str) -> float | None:
 
 def schooling_takes_years(profile: Profile) -> Iterator[str]:
     """A degree or level is not reached before its minimum age."""
-    age, pools = _number(profile, "Age"), profile.pools
-    for category, table in (
-        ("Education Level", pools.education_levels),
-        ("Academic Degree", pools.degrees),
-    ):
-        fact = profile.fact(category)
-        if age is not None and fact and age < table[fact.value].age:
-            yield "Age"
+    age = _number(profile, "Age")
+    level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
+    if age is None:
+        return
+    if level and age < profile.pools.education_levels[level.value].age:
+        yield "Age"
+    if degree and age < profile.pools.degrees[degree.value].age:
+        yield "Age"
 
 
 def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
-    """Nobody has held a job for longer than since the age of 16."""
+    """Nobody has had a job since before the age of 16, or ended a course before 17."""
     age, duration, date = _number(profile, "Age"), profile.fact("Duration"), profile.fact("Date")
     if age is None:
         return
-    in_post = duration and duration.facet == "in-post"
-    if duration and in_post and age - number(duration.value) / _DAYS_A_YEAR < 16:
-        yield "Duration"
-    if (
-        date
-        and date.facet in {"job-start", "course-end"}
-        and age - (2026 - int(date.value[:4])) < 17
-    ):
-        yield "Date"
+    if duration and duration.facet == "in-post":
+        years = number(duration.value) / _DAYS_PER_YEAR
+        if age - years < 16:
+            yield "Duration"
+    if date and date.facet in {"job-start", "course-end"}:
+        years = _YEAR - int(date.value[:4])
+        if age - years < 17:
+            yield "Date"
 
 
 def career_stage_fits_age(profile: Profile) -> Iterator[str]:
@@ -122,7 +124,7 @@ def career_stage_fits_age(profile: Profile) -> Iterator[str]:
 
 
 def post_and_start_agree(profile: Profile) -> Iterator[str]:
-    """The duration of a job and its start date agree, or only one is given."""
+    """A profile does not have both the duration of a job and its start date."""
     duration, date = profile.fact("Duration"), profile.fact("Date")
     if duration and date and (duration.facet, date.facet) == ("in-post", "job-start"):
         yield "Duration"
@@ -137,15 +139,19 @@ def occupation_has_its_schooling(profile: Profile) -> Iterator[str]:
 
 
 def level_and_degree_agree(profile: Profile) -> Iterator[str]:
-    """The education level matches the degree."""
+    """The education level and the degree have the same rank."""
     if len(_ranks(profile)) > 1:
         yield "Education Level"
 
 
 def _ranks(profile: Profile) -> set[int]:
-    level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
-    ranks = {profile.pools.education_levels[level.value].rank} if level else set()
-    return ranks | ({profile.pools.degrees[degree.value].rank} if degree else set())
+    """Return the ranks of the education level and of the degree."""
+    ranks: set[int] = set()
+    if level := profile.fact("Education Level"):
+        ranks.add(profile.pools.education_levels[level.value].rank)
+    if degree := profile.fact("Academic Degree"):
+        ranks.add(profile.pools.degrees[degree.value].rank)
+    return ranks
 
 
 def pay_fits_occupation(profile: Profile) -> Iterator[str]:
@@ -159,25 +165,21 @@ def pay_fits_occupation(profile: Profile) -> Iterator[str]:
 
 
 def home_is_one_place(profile: Profile) -> Iterator[str]:
-    """City, landmark, address, agency and current school are at the place of residence."""
+    """Landmark, agency, party, city, school and address are of the place of residence."""
     country, city = profile.draw.country, profile.draw.city
-    allowed = {
-        "Landmark": city.landmarks,
-        "Government Agency": country.agencies,
-        "Political Affiliation": country.parties,
-    }
-    for category, names in allowed.items():
-        fact = profile.fact(category)
-        if fact and fact.value not in names:
-            yield category
-    for category, facet, names in (
-        ("City/Region", "home", (city.name,)),
-        ("Educational Institution", "current", city.universities),
-    ):
-        fact = profile.fact(category)
-        if fact and fact.facet == facet and fact.value not in names:
-            yield category
-    address = profile.fact("Street Address")
+    landmark, agency = profile.fact("Landmark"), profile.fact("Government Agency")
+    party, home = profile.fact("Political Affiliation"), profile.fact("City/Region")
+    school, address = profile.fact("Educational Institution"), profile.fact("Street Address")
+    if landmark and landmark.value not in city.landmarks:
+        yield "Landmark"
+    if agency and agency.value not in country.agencies:
+        yield "Government Agency"
+    if party and party.value not in country.parties:
+        yield "Political Affiliation"
+    if home and home.facet == "home" and home.value != city.name:
+        yield "City/Region"
+    if school and school.facet == "current" and school.value not in city.universities:
+        yield "Educational Institution"
     if address and re.sub(r"\d+", "{n}", address.value) not in country.streets:
         yield "Street Address"
 
@@ -185,26 +187,32 @@ def home_is_one_place(profile: Profile) -> Iterator[str]:
 def pay_covers_what_is_paid(profile: Profile) -> Iterator[str]:
     """Amounts do not exceed a number of monthly incomes.
 
-    Expenses 1.25 of a month's; tax and bonus half a year's; a loan eight years', or two where debts
-    are under a tenth.
+    This is 1.25 for expenses, 6 for tax and bonus, and 96 for a loan, or 24 if the debt ratio is
+    below 10%.
     """
-    income, ratio = _number(profile, "Monthly Income"), _number(profile, "Debt Ratio")
-    for category, months in (
-        ("Monthly Expenses", 1.25),
-        ("Tax Payment", 6),
-        ("Annual Bonus", 6),
-        ("Loan Amount", 24 if ratio is not None and ratio < 10 else 96),
-    ):
+    income, debt_ratio = _number(profile, "Monthly Income"), _number(profile, "Debt Ratio")
+    if income is None:
+        return
+    has_little_debt = debt_ratio is not None and debt_ratio < 10
+    most_months = {
+        "Monthly Expenses": 1.25,
+        "Tax Payment": 6,
+        "Annual Bonus": 6,
+        "Loan Amount": 24 if has_little_debt else 96,
+    }
+    for category, months in most_months.items():
         amount = _number(profile, category)
-        if income is not None and amount is not None and amount > months * income:
+        if amount is not None and amount > months * income:
             yield category
 
 
 def body_is_possible(profile: Profile) -> Iterator[str]:
     """Height and weight give a body mass index between 16 and 42."""
     height, weight = profile.fact("Height"), profile.fact("Weight")
-    if height and weight and not 16 <= kilograms(weight.value) / metres(height.value) ** 2 <= 42:
-        yield "Weight"
+    if height and weight:
+        index = kilograms(weight.value) / metres(height.value) ** 2
+        if not 16 <= index <= 42:
+            yield "Weight"
 
 
 def gender_and_orientation_agree(profile: Profile) -> Iterator[str]:
@@ -217,45 +225,51 @@ def gender_and_orientation_agree(profile: Profile) -> Iterator[str]:
         yield "Sexual Orientation"
 
 
-def relation_is_kept(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
-    """The elder person of a hierarchical relation is older by the minimum difference."""
-    elder, younger = _number(a, "Age"), _number(b, "Age")
-    if elder is not None and younger is not None:
-        gap = elder - younger
-        if not relation.least_gap <= gap <= relation.greatest_gap:
-            yield (a.id if gap < relation.least_gap else b.id, "Age")
-
-
-def a_generation_has_room(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
-    """If only one age is given, the other person can still be a living adult."""
-    elder, younger = _number(a, "Age"), _number(b, "Age")
-    if relation.least_gap > 0 and elder is not None and elder < 18 + relation.least_gap:
+def age_gap_fits_relation(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """The difference of the ages is in the range of the relation."""
+    age_a, age_b = _number(a, "Age"), _number(b, "Age")
+    if age_a is None or age_b is None:
+        return
+    if age_a - age_b < relation.least_gap:
         yield a.id, "Age"
-    if relation.least_gap > 0 and younger is not None and younger > 92 - relation.least_gap:
+    elif age_a - age_b > relation.greatest_gap:
         yield b.id, "Age"
 
 
-def what_binds_them_is_one(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+def other_age_is_possible(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """If A must be older and only one age is known, the other person can be 18 to 92."""
+    if relation.least_gap <= 0:
+        return
+    age_a, age_b = _number(a, "Age"), _number(b, "Age")
+    if age_a is not None and age_a < 18 + relation.least_gap:
+        yield a.id, "Age"
+    if age_b is not None and age_b > 92 - relation.least_gap:
+        yield b.id, "Age"
+
+
+def binding_facts_are_equal(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
     """Colleagues have one employer, flatmates one address, classmates one school."""
-    for category, facet in relation.shared if relation.binding else ():
-        own, other = a.fact(category), b.fact(category)
-        if own and other and own.facet == other.facet == facet and own.value != other.value:
+    if not relation.binding:
+        return
+    for category, facet in relation.shared:
+        fact_a, fact_b = a.fact(category), b.fact(category)
+        if fact_a and fact_b and fact_a.facet == fact_b.facet == facet and fact_a != fact_b:
             yield b.id, category
 
 
-def kin_share_no_impossible_origin(
-    a: Profile, b: Profile, relation: Relation
-) -> Iterator[Conflict]:
-    """Parents, grandparents and siblings share the nationality."""
-    own, other = a.fact("Nationality"), b.fact("Nationality")
-    if relation.kin and own and other and own.value != other.value:
+def kin_have_one_nationality(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
+    """Parents, grandparents and siblings have the nationality of their kin."""
+    fact_a, fact_b = a.fact("Nationality"), b.fact("Nationality")
+    if relation.kin and fact_a and fact_b and fact_a.value != fact_b.value:
         yield b.id, "Nationality"
 
 
 def senior_is_not_paid_less(a: Profile, b: Profile, relation: Relation) -> Iterator[Conflict]:
     """A supervisor earns at least as much as the people supervised."""
-    own, other = _number(a, "Monthly Income"), _number(b, "Monthly Income")
-    if relation.senior and own is not None and other is not None and own < other:
+    income_a, income_b = _number(a, "Monthly Income"), _number(b, "Monthly Income")
+    if not relation.senior or income_a is None or income_b is None:
+        return
+    if income_a < income_b:
         yield b.id, "Monthly Income"
 
 
@@ -274,10 +288,10 @@ RULES: Final[tuple[Callable[[Profile], Iterator[str]], ...]] = (
 )
 
 RELATION_RULES: Final[tuple[Callable[[Profile, Profile, Relation], Iterator[Conflict]], ...]] = (
-    relation_is_kept,
-    a_generation_has_room,
-    what_binds_them_is_one,
-    kin_share_no_impossible_origin,
+    age_gap_fits_relation,
+    other_age_is_possible,
+    binding_facts_are_equal,
+    kin_have_one_nationality,
     senior_is_not_paid_less,
 )
 

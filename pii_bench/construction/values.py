@@ -1,4 +1,4 @@
-"""Drawing values of facts, in the taxonomy's formats and in ranges that belong to no person."""
+"""Drawing values of facts, in the taxonomy's formats. Numbers are of ranges that nobody uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
     from pii_bench.construction.pools import City, Country, Pools
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The context that the values of a person depend on.
+    """The properties of a person that values depend on.
 
     Attributes:
-        country: of the home, whether or not the text says so; likewise `city`.
+        random: the source of randomness.
+        pools: the pools to draw from.
+        country: the country of residence, even if the text does not mention it.
+        city: the city of residence, likewise.
         pronoun: `she`, `he` or `they`.
-        income: gross monthly pay in US dollars, around which amounts lie.
-        culture: of the name; it need not be that of the home.
+        culture: the culture of the name, which may differ from that of the country.
+        income: gross monthly pay in US dollars, which amounts are proportional to.
     """
 
     random: Random
@@ -34,12 +37,12 @@ class Draw:
     culture: str
     income: float
 
-    def one(self, name: str) -> str:
-        """Draw a member of a list of the pools."""
+    def from_list(self, name: str) -> str:
+        """Draw a value from a list of the pools."""
         return self.random.choice(self.pools.lists[name])
 
     def digits(self, count: int) -> str:
-        """Draw random digits that do not start with 0."""
+        """Draw digits, the first of which is not 0."""
         return str(self.random.randrange(10 ** (count - 1), 10**count))
 
     def letter(self) -> str:
@@ -49,18 +52,55 @@ class Draw:
 
 def draw_value(category: str, facet: str, draw: Draw) -> str:
     """Draw a value of a category; the same state of `draw.random` gives the same value."""
-    return _VALUES[category](draw, facet)
+    if category in _DRAWERS:
+        return _DRAWERS[category](draw, facet)
+    if category in _CODES:
+        letters, digits = _CODES[category]
+        return "".join(draw.letter() for _ in range(letters)) + draw.digits(digits)
+    if category in _INCOME_SHARES:
+        return amount(draw, draw.income * draw.random.uniform(*_INCOME_SHARES[category]))
+    if category in _PERCENTAGES:
+        return f"{draw.random.uniform(*_PERCENTAGES[category]):.2f}%"
+    return draw.random.choice(_options(category, draw))
+
+
+def _options(category: str, draw: Draw) -> Sequence[str]:
+    """Return the values of a category that suit the person."""
+    options: Sequence[str]
+    match category:
+        case "Landmark":
+            options = draw.city.landmarks
+        case "Government Agency":
+            options = draw.country.agencies
+        case "Political Affiliation":
+            options = draw.country.parties
+        case "Occupation":
+            options = list(draw.pools.occupations)
+        case "Education Level":
+            options = list(draw.pools.education_levels)
+        case "Academic Degree":
+            options = list(draw.pools.degrees)
+        case "Gender":
+            genders = draw.pools.genders
+            options = [word for word in genders if genders[word] == draw.pronoun]
+        case "Sexual Orientation" if draw.pronoun == "he":
+            options = [word for word in draw.pools.lists["orientations"] if word != "lesbian"]
+        case _:
+            options = draw.pools.lists[_LISTS[category]]
+    return options
 
 
 def amount(draw: Draw, dollars: float) -> str:
-    """Return an amount of dollars in the currency of the country, rounded as people do."""
+    """Return an amount in the currency of the country, rounded to two or three digits."""
     local = dollars * draw.country.per_usd
-    step = 10 ** max(len(str(int(local))) - draw.random.choice((2, 2, 3)), 0)
-    return draw.country.currency.format(f"{max(round(local / step) * step, step):,}")
+    kept_digits = draw.random.choice((2, 2, 3))
+    step = 10 ** max(len(str(int(local))) - kept_digits, 0)
+    rounded = max(round(local / step) * step, step)
+    return draw.country.currency.format(f"{rounded:,}")
 
 
-# Numbers set aside for fiction by the regulators; `#` is a digit. Elsewhere a number
-# starts in 00, which no subscriber's number does in international form.
+# Phone numbers that the regulators reserve for fiction; `#` stands for a digit. For other
+# countries, numbers start with 00, unlike all subscriber numbers in international form.
 _FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "United States": ("20255501##", "31255501##", "41555501##", "61755501##", "20655501##"),
@@ -75,6 +115,7 @@ _FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 _NO_SUBSCRIBER: Final = ("00########",)
 
+# By facet, the first and the last year of an event.
 _EVENT_YEARS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {
         "job-start": (2012, 2025),
@@ -90,6 +131,7 @@ _EVENT_YEARS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     }
 )
 
+# By facet, the first and the last hour of a time.
 _HOURS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {
         "shift-start": (4, 22),
@@ -103,6 +145,7 @@ _HOURS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     }
 )
 
+# By facet, the possible units, each with the least number and the end of the range.
 _DURATIONS: Final[Mapping[str, tuple[tuple[str, int, int], ...]]] = MappingProxyType(
     {
         "commute": (("minutes", 25, 140), ("hours", 2, 4)),
@@ -144,45 +187,74 @@ def _full_name(draw: Draw, _: str) -> str:
     return f"{draw.random.choice(first)} {draw.random.choice(last)}"
 
 
+def _bank_account(draw: Draw, _: str) -> str:
+    return draw.digits(draw.random.choice((10, 11, 12)))
+
+
+def _password_hash(draw: Draw, _: str) -> str:
+    return sha256(draw.random.randbytes(16)).hexdigest()
+
+
+def _street_address(draw: Draw, _: str) -> str:
+    return draw.random.choice(draw.country.streets).format(n=draw.random.randrange(2, 190))
+
+
+def _age(draw: Draw, _: str) -> str:
+    return str(draw.random.randrange(18, 84))
+
+
+def _credit_score(draw: Draw, _: str) -> str:
+    return str(draw.random.randrange(480, 845))
+
+
 def _handle(draw: Draw, _: str) -> str:
-    stem = draw.one("handle_stems")
-    return f"@{stem}{draw.digits(draw.random.choice((2, 2, 3, 4)))}"[:16]
+    stem = draw.from_list("handle_stems")
+    digits = draw.digits(draw.random.choice((2, 2, 3, 4)))
+    return f"@{stem}{digits}"[:16]
 
 
 def _credit_card(draw: Draw, _: str) -> str:
-    # 9 is not issued to card networks; the last digit is Luhn's.
-    head = "9" + draw.digits(14)
-    doubled = [int(d) * (2 - n % 2) for n, d in enumerate(head)]
-    return head + str(-sum(d - 9 if d > 9 else d for d in doubled) % 10)
+    # No card network has numbers that start with 9.
+    digits = "9" + draw.digits(14)
+    # Luhn's formula: every second digit is doubled, and the digits of the result are added.
+    total = 0
+    for place, digit in enumerate(map(int, digits)):
+        if place % 2:
+            total += digit
+        else:
+            total += sum(divmod(2 * digit, 10))
+    check_digit = -total % 10
+    return f"{digits}{check_digit}"
 
 
 def _phone(draw: Draw, _: str) -> str:
-    patterns = _FICTION_NUMBERS.get(draw.country.name, _NO_SUBSCRIBER)
-    pattern = draw.random.choice(patterns)
-    number = "".join(str(draw.random.randrange(10)) if c == "#" else c for c in pattern)
+    number = draw.random.choice(_FICTION_NUMBERS.get(draw.country.name, _NO_SUBSCRIBER))
+    while "#" in number:
+        number = number.replace("#", str(draw.random.randrange(10)), 1)
     return f"{draw.country.phone}-{number}"
 
 
 def _ip_address(draw: Draw, _: str) -> str:
+    # The networks that RFC 3849 and RFC 5737 reserve for documentation.
     if draw.random.random() < 0.3:
-        return (
-            "2001:db8:"
-            + ":".join(f"{draw.random.randrange(1, 65536):x}" for _ in range(2))
-            + (f"::{draw.random.randrange(1, 4096):x}")
-        )
-    net = draw.random.choice(("192.0.2", "198.51.100", "203.0.113"))
-    return f"{net}.{draw.random.randrange(1, 255)}"
+        first = draw.random.randrange(1, 65536)
+        second = draw.random.randrange(1, 65536)
+        last = draw.random.randrange(1, 4096)
+        return f"2001:db8:{first:x}:{second:x}::{last:x}"
+    network = draw.random.choice(("192.0.2", "198.51.100", "203.0.113"))
+    return f"{network}.{draw.random.randrange(1, 255)}"
 
 
 def _email(draw: Draw, _: str) -> str:
-    local = draw.one("handle_stems") + draw.random.choice(
-        ("", str(draw.random.randrange(10, 99)), "." + draw.one("handle_stems"))
-    )
-    return f"{local}@{draw.one('domains')}"
+    name = draw.from_list("handle_stems")
+    number = str(draw.random.randrange(10, 99))
+    second_name = "." + draw.from_list("handle_stems")
+    ending = draw.random.choice(("", number, second_name))
+    return f"{name}{ending}@{draw.from_list('domains')}"
 
 
 def _social_security_number(draw: Draw, _: str) -> str:
-    # Areas 900 to 999 are never issued.
+    # The Social Security Administration does not issue numbers that start with 9.
     return f"9{draw.digits(2)}-{draw.random.randrange(10, 100)}-{draw.digits(4)}"
 
 
@@ -201,8 +273,8 @@ def _university(draw: Draw, facet: str) -> str:
 
 
 def _height(draw: Draw, _: str) -> str:
-    centre = {"she": 165, "he": 178}.get(draw.pronoun, 171)
-    centimetres = min(max(round(draw.random.gauss(centre, 7)), 148), 204)
+    mean = {"she": 165, "he": 178}.get(draw.pronoun, 171)
+    centimetres = min(max(round(draw.random.gauss(mean, 7)), 148), 204)
     if draw.country.name == "United States":
         feet, inches = divmod(round(centimetres / 2.54), 12)
         return f"{feet}'{inches}\""
@@ -222,118 +294,100 @@ def _nationality(draw: Draw, _: str) -> str:
     return draw.country.nationality
 
 
-def _orientation(draw: Draw, _: str) -> str:
-    allowed = [
-        word
-        for word in draw.pools.lists["orientations"]
-        if word != "lesbian" or draw.pronoun != "he"
-    ]
-    return draw.random.choice(allowed)
-
-
-def _gender(draw: Draw, _: str) -> str:
-    return draw.random.choice(
-        [word for word, pronoun in draw.pools.genders.items() if pronoun == draw.pronoun]
-    )
-
-
 def _date(draw: Draw, facet: str) -> str:
     first, last = _EVENT_YEARS[facet]
     start = dt.date(first, 1, 1)
-    # The data is of the summer of 2026, and every event lies behind it.
+    # The texts are set in the summer of 2026, after every event.
     end = dt.date(last, 6, 30)
-    return (start + dt.timedelta(draw.random.randrange((end - start).days))).isoformat()
+    days = draw.random.randrange((end - start).days)
+    return (start + dt.timedelta(days)).isoformat()
 
 
 def _time(draw: Draw, facet: str) -> str:
     first, last = _HOURS[facet]
     hour = draw.random.randrange(first, last + 1)
     if facet == "incident":
-        return f"{hour:02}:{draw.random.randrange(60):02}:{draw.random.randrange(60):02}"
+        minute = draw.random.randrange(60)
+        second = draw.random.randrange(60)
+        return f"{hour:02}:{minute:02}:{second:02}"
     return f"{hour:02}:{draw.random.randrange(0, 60, 5):02}:00"
 
 
 def _duration(draw: Draw, facet: str) -> str:
-    unit, low, high = draw.random.choice(_DURATIONS[facet])
-    return f"{draw.random.randrange(low, high)} {unit}"
+    unit, least, end = draw.random.choice(_DURATIONS[facet])
+    return f"{draw.random.randrange(least, end)} {unit}"
 
 
-def _of_income(low: float, high: float) -> Callable[[Draw, str], str]:
-    def value(draw: Draw, _: str) -> str:
-        return amount(draw, draw.income * draw.random.uniform(low, high))
+_LISTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Nickname": "nicknames",
+        "Company Name": "companies",
+        "NGO": "ngos",
+        "Healthcare Facility": "hospitals",
+        "Blood Type": "blood_types",
+        "Ethnicity": "ethnicities",
+        "Race": "races",
+        "Religious Belief": "religions",
+        "Physical Features": "physical_features",
+        "Medical Condition": "medical_conditions",
+        "Disability Status": "disabilities",
+        "Sexual Orientation": "orientations",
+    }
+)
+"""Category to the list of the pools that contains its values."""
 
-    return value
+_CODES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {
+        "Driver's License": (1, 8),
+        "Passport Number": (1, 8),
+        "Tax ID": (0, 9),
+        "Employee ID": (2, 6),
+        "Student ID": (0, 8),
+    }
+)
+"""Category to the number of letters and of digits after them."""
 
+_INCOME_SHARES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "Monthly Income": (0.8, 1.2),
+        "Monthly Expenses": (0.4, 1.1),
+        "Account Balance": (0.2, 9.0),
+        "Loan Amount": (1.5, 40.0),
+        "Annual Bonus": (0.2, 2.5),
+        "Credit Limit": (0.5, 4.0),
+        "Social Security Payment": (0.25, 0.6),
+        "Tax Payment": (0.3, 3.6),
+    }
+)
+"""Category to the least and the greatest amount, in monthly incomes."""
 
-def _percentage(low: float, high: float) -> Callable[[Draw, str], str]:
-    def value(draw: Draw, _: str) -> str:
-        return f"{draw.random.uniform(low, high):.2f}%"
+_PERCENTAGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {"Debt Ratio": (6, 68), "Investment Return": (0.8, 13), "ROI": (2, 64)}
+)
+"""Category to the least and the greatest percentage."""
 
-    return value
-
-
-def _listed(name: str) -> Callable[[Draw, str], str]:
-    return lambda draw, _: draw.one(name)
-
-
-_VALUES: Final[Mapping[str, Callable[[Draw, str], str]]] = MappingProxyType(
+_DRAWERS: Final[Mapping[str, Callable[[Draw, str], str]]] = MappingProxyType(
     {
         "Full Name": _full_name,
         "Social Media Handle": _handle,
-        "Nickname": _listed("nicknames"),
         "Social Security Number": _social_security_number,
-        "Driver's License": lambda draw, _: draw.letter() + draw.digits(8),
-        "Bank Account": lambda draw, _: draw.digits(draw.random.choice((10, 11, 12))),
+        "Bank Account": _bank_account,
         "Credit Card": _credit_card,
         "Phone Number": _phone,
         "IP Address": _ip_address,
         "Email Address": _email,
-        "Password Hash": lambda draw, _: sha256(draw.random.randbytes(16)).hexdigest(),
-        "Passport Number": lambda draw, _: draw.letter() + draw.digits(8),
-        "Tax ID": lambda draw, _: draw.digits(9),
-        "Employee ID": lambda draw, _: draw.letter() + draw.letter() + draw.digits(6),
-        "Student ID": lambda draw, _: draw.digits(8),
-        "Street Address": lambda draw, _: draw.random.choice(draw.country.streets).format(
-            n=draw.random.randrange(2, 190)
-        ),
+        "Password Hash": _password_hash,
+        "Street Address": _street_address,
         "City/Region": _city,
-        "Landmark": lambda draw, _: draw.random.choice(draw.city.landmarks),
-        "Company Name": _listed("companies"),
         "Educational Institution": _university,
-        "Government Agency": lambda draw, _: draw.random.choice(draw.country.agencies),
-        "NGO": _listed("ngos"),
-        "Healthcare Facility": _listed("hospitals"),
-        "Occupation": lambda draw, _: draw.random.choice(list(draw.pools.occupations)),
-        "Age": lambda draw, _: str(draw.random.randrange(18, 84)),
-        "Gender": _gender,
+        "Age": _age,
         "Height": _height,
         "Weight": _weight,
-        "Blood Type": _listed("blood_types"),
-        "Sexual Orientation": _orientation,
         "Nationality": _nationality,
-        "Ethnicity": _listed("ethnicities"),
-        "Race": _listed("races"),
-        "Religious Belief": _listed("religions"),
-        "Political Affiliation": lambda draw, _: draw.random.choice(draw.country.parties),
-        "Education Level": lambda draw, _: draw.random.choice(list(draw.pools.education_levels)),
-        "Academic Degree": lambda draw, _: draw.random.choice(list(draw.pools.degrees)),
-        "Physical Features": _listed("physical_features"),
-        "Medical Condition": _listed("medical_conditions"),
-        "Disability Status": _listed("disabilities"),
         "Date": _date,
         "Time": _time,
         "Duration": _duration,
-        "Monthly Income": _of_income(0.8, 1.2),
-        "Monthly Expenses": _of_income(0.4, 1.1),
-        "Account Balance": _of_income(0.2, 9.0),
-        "Loan Amount": _of_income(1.5, 40.0),
-        "Annual Bonus": _of_income(0.2, 2.5),
-        "Credit Limit": _of_income(0.5, 4.0),
-        "Social Security Payment": _of_income(0.25, 0.6),
-        "Tax Payment": _of_income(0.3, 3.6),
-        "Debt Ratio": _percentage(6, 68),
-        "Investment Return": _percentage(0.8, 13),
-        "ROI": _percentage(2, 64),
-        "Credit Score": lambda draw, _: str(draw.random.randrange(480, 845)),
+        "Credit Score": _credit_score,
     }
 )
+"""Other categories to the function that draws a value, given the facet."""

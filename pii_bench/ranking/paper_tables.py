@@ -149,9 +149,9 @@ def _arrange(theirs: Iterable[_Line], ours: Sequence[_Line]) -> tuple[list[_Line
 
 
 _NOTE: Final = """\
-`published` figures are the paper's, on data that was never released: for orientation, not for
-comparison. In brackets: the difference of ours from them, or the samples scored where some are
-missing. `oracle` rows are told gold."""
+`published` figures are the paper's, on data that was never released; they cannot be compared
+directly. In brackets: the difference of ours from them, or the number of samples scored if some are
+missing. `oracle` rows use the annotation."""
 
 _LABELS: Final = {
     "strict_f1": "Strict-F1",

@@ -51,7 +51,7 @@ class Marked(Protocol):
 
     @property
     def oracle(self) -> bool:
-        """True if the system is told gold."""
+        """True if the system uses the annotation."""
         ...
 
     @property
@@ -77,7 +77,7 @@ class Row:
     Attributes:
         rank: one more than the number of competing rows of the same dataset and task whose
             headline is significantly higher; None for rows that do not compete.
-        oracle: True if the system is told gold.
+        oracle: True if the system uses the annotation.
         scored: number of samples in the means.
         gold: number of samples that the task applies to; None for published figures.
         metrics: column name to value from 0 to 1; unknown values are absent.
@@ -153,7 +153,7 @@ class Row:
 
     @property
     def competes(self) -> bool:
-        """True if the row is ranked: a complete run of a system, not told gold, with a headline."""
+        """True if the row is ranked: a complete run of a system, no oracle, with a headline."""
         whole = self.complete and self.headline is not None
         return self.source.is_system and not self.oracle and whole
 

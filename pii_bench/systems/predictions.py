@@ -40,14 +40,14 @@ _PARTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The prediction for one sample; parts of other tasks are None.
+    """The prediction for one sample; parts that the task does not ask for are None.
 
     Attributes:
-        status: `subjects` and `related` are None unless it is `ok` or `repaired`.
-        subjects: per predicted subject its (text, type) pairs.
-        related: the texts predicted for the related entities.
-        repairs: stages of the parser that changed the response, in order.
-        rewritten: the description written anew.
+        status: `ok` or `repaired`; with any other status, all parts are None.
+        subjects: (text, type) pairs of each predicted subject.
+        related: texts of the predicted related entities.
+        repairs: steps of the parser that changed the response, in order.
+        rewritten: rewritten description.
     """
 
     status: Status
@@ -57,7 +57,7 @@ class Prediction:
     rewritten: str | None = field(default=None, repr=False)
 
     def answers(self, task: Task) -> bool:
-        """Return True if it has the part that the task needs."""
+        """Return True if the prediction has the parts that the task asks for."""
         return all(getattr(self, part) is not None for part in _PARTS[task])
 
 
@@ -67,39 +67,43 @@ _ANSWERS: Final = ("subjects", "related", "rewritten")
 
 
 class PredictionsFile(Mapping[str, Prediction]):
-    """A predictions file of any size; lines are read lazily.
+    """A predictions file of any size, by sample id; predictions are read when they are used.
 
-    Every line is looked at once on opening; what is wrong with one is raised by `require`.
+    Opening checks every line; `require` raises what is wrong.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        InputFileError: it cannot be read.
+        InputFileError: If the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._bad = path, BadLines(path)
+        self._path = path
+        self._bad = BadLines(path)
+        # Line number and offset by sample id.
         self._lines: dict[str, tuple[int, int]] = {}
-        self._answered = 0
-        # How many answered lines have a part, and the first that has it or lacks it.
-        self._having: Counter[str] = Counter()
-        self._first: dict[tuple[str, bool], str] = {}
+        # By part, the first answered prediction with it and the first without it.
+        self._first_with: dict[str, str] = {}
+        self._first_without: dict[str, str] = {}
         for line, offset, record in read_places(path, self._bad):
             try:
-                sample_id, prediction = _prediction(record)
+                sample_id, prediction = _read(record)
                 if sample_id in self._lines:
-                    where = f"is already on line {self._lines[sample_id][0]}"
-                    raise RecordError(f"id {sample_id!r} {where}")
+                    earlier, _ = self._lines[sample_id]
+                    raise RecordError(f"id {sample_id!r} is already on line {earlier}")
             except RecordError as error:
                 self._bad.add(line, str(error))
                 continue
             self._lines[sample_id] = line, offset
             if prediction.status.answered:
-                self._note(sample_id, prediction)
+                for part in _ANSWERS:
+                    missing = getattr(prediction, part) is None
+                    first = self._first_without if missing else self._first_with
+                    first.setdefault(part, sample_id)
 
     def __getitem__(self, sample_id: str) -> Prediction:
-        _, prediction = _prediction(read_record(self._path, *self._lines[sample_id]))
+        _, prediction = _read(read_record(self._path, *self._lines[sample_id]))
         return prediction
 
     def __iter__(self) -> Iterator[str]:
@@ -109,42 +113,37 @@ class PredictionsFile(Mapping[str, Prediction]):
         return len(self._lines)
 
     def require(self, sample_ids: Mapping[str, object], *, partial: bool = False) -> int:
-        """Check that it answers only these samples, and return the number of missing ones.
+        """Check the file against the samples of a dataset, and return how many it lacks.
+
+        Args:
+            sample_ids: ids of the samples.
+            partial: True if samples may be missing.
 
         Raises:
-            InputFileError: broken lines; ids that are unknown or come twice, with their lines;
-                ids without a line, unless it may be partial; lines without a part that others
-                have.
+            InputFileError: If lines are broken, ids are unknown, repeated or missing, or a
+                prediction lacks a part that others have.
         """
         for sample_id, (line, _) in self._lines.items():
             if sample_id not in sample_ids:
-                self._bad.add(line, f"id {sample_id!r} is no sample of the dataset")
+                self._bad.add(line, f"the dataset has no sample {sample_id!r}")
         self._bad.raise_any()
         missing = [name for name in sample_ids if name not in self._lines]
         if missing and not partial:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
         for part in _ANSWERS:
-            if 0 < self._having[part] < self._answered:
-                having, lacking = self._first[part, True], self._first[part, False]
-                what = f"prediction {lacking!r} has no {part!r}, though {having!r} has"
-                raise InputFileError(self._path, what, line=self._lines[lacking][0])
+            if part in self._first_with and part in self._first_without:
+                complete, incomplete = self._first_with[part], self._first_without[part]
+                what = f"prediction {incomplete!r} has no {part!r}, but {complete!r} has"
+                raise InputFileError(self._path, what, line=self._lines[incomplete][0])
         return len(missing)
-
-    def _note(self, sample_id: str, prediction: Prediction) -> None:
-        self._answered += 1
-        for part in _ANSWERS:
-            has = getattr(prediction, part) is not None
-            self._having[part] += has
-            self._first.setdefault((part, has), sample_id)
 
 
 def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Prediction]:
-    """Read a predictions file that answers exactly the given samples.
+    """Read a predictions file with exactly one prediction for each sample.
 
     Raises:
-        InputFileError: broken lines; ids that are unknown or come twice, with their lines;
-            ids without a line.
+        InputFileError: If lines are broken, or ids are unknown, repeated or missing.
     """
     predictions = PredictionsFile(path)
     predictions.require(dict.fromkeys(sample_ids))
@@ -152,58 +151,64 @@ def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Predict
 
 
 def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
-    """Return the types of entities that are not among the seven, with their counts."""
-    ours = {normalise_type(each) for each in PiiType}
+    """Count the predicted types that are not among the seven."""
+    known = {normalise_type(pii_type) for pii_type in PiiType}
     return Counter(
         pii_type
-        for prediction in predictions.values()
-        for subject in prediction.subjects or ()
-        for _, pii_type in subject
-        if pii_type and normalise_type(pii_type) not in ours
+        for pii_type in _types(predictions)
+        if pii_type and normalise_type(pii_type) not in known
     )
 
 
 def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
-    """Return the tasks of a file, judged by the parts of its first answered line."""
-    answered = next((each for each in predictions.values() if each.status.answered), None)
-    return [task for task in _PARTS if answered and answered.answers(task)]
+    """Return the tasks of a file, by the parts of its first answered prediction."""
+    for prediction in predictions.values():
+        if prediction.status.answered:
+            return [task for task in _PARTS if prediction.answers(task)]
+    return []
 
 
 def names_types(predictions: Mapping[str, Prediction]) -> bool:
-    """Return True if an answer names types of entities; without any, Strict-F1 has no meaning.
+    """Return False if there are entities but none has a type, so that Strict-F1 is undefined."""
+    entities = 0
+    for pii_type in _types(predictions):
+        if pii_type:
+            return True
+        entities += 1
+    return entities == 0
 
-    Answers without any entity leave it open, which counts as yes.
-    """
-    named = (
-        bool(pii_type)
-        for prediction in predictions.values()
-        for subject in prediction.subjects or ()
-        for _, pii_type in subject
-    )
-    first = next(named, True)
-    return first or any(named)
+
+def _types(predictions: Mapping[str, Prediction]) -> Iterator[str]:
+    """Yield the type of every predicted entity, empty where none is given."""
+    for prediction in predictions.values():
+        for subject in prediction.subjects or ():
+            for _, pii_type in subject:
+                yield pii_type
 
 
 def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None:
     """Write a predictions file.
 
     Raises:
-        ResultsError: it cannot be written.
+        ResultsError: If it cannot be written.
     """
     write_whole(path, to_text(predictions))
 
 
 def to_text(predictions: Mapping[str, Prediction]) -> str:
-    """Return predictions as the text of a file."""
-    records = ({"id": name, **encode_prediction(each)} for name, each in predictions.items())
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    """Return the text of a predictions file."""
+    lines = []
+    for sample_id, prediction in predictions.items():
+        record = {"id": sample_id, **encode_prediction(prediction)}
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
-def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
+def _read(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
     for key in record.keys() - _KEYS:
-        # Other keys are allowed; one that resembles a key of the format is a typing error.
+        # Other keys are allowed, but a key that resembles one of the format is a typing error.
         if near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8):
             raise RecordError(f"{owner}: unknown key {key!r}; did you mean {near[0]!r}?")
     return sample_id, decode_prediction(record, owner)
@@ -212,8 +217,12 @@ def _prediction(record: dict[str, Any]) -> tuple[str, Prediction]:
 def decode_prediction(record: dict[str, Any], owner: str) -> Prediction:
     """Convert the JSON object of a prediction.
 
+    Args:
+        record: JSON object.
+        owner: name of the prediction in errors.
+
     Raises:
-        RecordError: naming the owner and the key at fault.
+        RecordError: If a key is missing or has an invalid value.
     """
     name = get(record, "status", str, owner) if "status" in record else "ok"
     if name not in set(Status):
@@ -255,7 +264,7 @@ def _type(entity: dict[str, Any], owner: str) -> str:
 
 
 def encode_prediction(prediction: Prediction) -> dict[str, Any]:
-    """Return the JSON object of a prediction, without missing parts and without repairs."""
+    """Return the JSON object of a prediction, without parts that are None and without repairs."""
     record: dict[str, Any] = {}
     if prediction.subjects is not None:
         record["subjects"] = [

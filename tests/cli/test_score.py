@@ -116,7 +116,7 @@ def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(capsys: C
 @pytest.mark.parametrize(
     ("lines", "what"),
     [
-        ([{"id": "demo-9", "related": []}], ":1: id 'demo-9' is no sample of the dataset"),
+        ([{"id": "demo-9", "related": []}], ":1: the dataset has no sample 'demo-9'"),
         ([{"id": "demo-0001", "related": []}], ": no prediction for sample 'demo-0002' and 10"),
         (
             [{"id": each["id"], "status": "empty"} for each in gold_predictions()],

@@ -21,11 +21,9 @@ from pii_bench.construction.values import facets_of
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pii_bench.construction.people import Profile
 
-# Every rule has something to look at: all demographics but for a few, and all amounts.
+# So many facts that every rule has values to compare.
 TYPES = [
     *[PiiType.DEM] * 8,
     *[PiiType.QUANTITY] * 5,
@@ -41,31 +39,29 @@ def census(seed: int = 1) -> Census:
     return Census(load_pools("test"), Random(seed))
 
 
-def singles(count: int, *, alias: bool = False) -> Iterator[Profile]:
-    own = census()
-    while count:
-        try:
-            yield own.single(TYPES, alias=alias)
-        except Unresolvable:
-            continue
-        count -= 1
+def singles(count: int, *, alias: bool = False) -> list[Profile]:
+    people: list[Profile] = []
+    source = census()
+    while len(people) < count:
+        with suppress(Unresolvable):
+            people.append(source.single(TYPES, alias=alias))
+    return people
 
 
-def pairs(relation: Relation, count: int) -> Iterator[tuple[Profile, Profile]]:
-    own = census()
-    while count:
-        try:
-            yield own.pair((TYPES, TYPES), relation, alias=False)
-        except Unresolvable:
-            continue
-        count -= 1
+def pairs(relation: Relation, count: int) -> list[tuple[Profile, Profile]]:
+    drawn: list[tuple[Profile, Profile]] = []
+    source = census()
+    while len(drawn) < count:
+        with suppress(Unresolvable):
+            drawn.append(source.pair((TYPES, TYPES), relation, alias=False))
+    return drawn
 
 
 def types_of(profile: Profile) -> Counter[PiiType]:
     return Counter(TYPE_OF_CATEGORY[fact.category] for fact in profile.facts)
 
 
-def test_people_have_a_name_the_types_they_were_given_and_no_conflict() -> None:
+def test_a_person_has_a_name_the_requested_types_and_no_conflict() -> None:
     for profile in singles(40):
         assert types_of(profile) == Counter([PiiType.PER, *TYPES])
         assert len({fact.category for fact in profile.facts}) == len(profile.facts)
@@ -73,42 +69,44 @@ def test_people_have_a_name_the_types_they_were_given_and_no_conflict() -> None:
         assert conflicts(profile) == []
 
 
-def test_resolution_changes_values_never_categories(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Profile] = []
+def test_resolving_conflicts_changes_values_and_no_categories(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    versions: list[Profile] = []
 
-    def watched(profile: Profile) -> list[Conflict]:
-        seen.append(profile)
+    def recorded_conflicts(profile: Profile) -> list[Conflict]:
+        versions.append(profile)
         return conflicts(profile)
 
-    monkeypatch.setattr(people, "conflicts", watched)
-    changed = 0
+    monkeypatch.setattr(people, "conflicts", recorded_conflicts)
+    resolved = 0
     for seed in range(30):
-        seen.clear()
+        versions.clear()
         with suppress(Unresolvable):
             census(seed).single(TYPES, alias=False)
-        assert len({tuple(fact.category for fact in each.facts) for each in seen}) == 1
-        changed += len(seen) > 1
-    assert changed, "some of them had conflicts to resolve"
+        for version in versions:
+            assert [f.category for f in version.facts] == [f.category for f in versions[0].facts]
+        resolved += len(versions) > 1
+    assert resolved > 0
 
 
-def test_what_cannot_be_resolved_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    never_content = [("A", "Age")]
-    monkeypatch.setattr(people, "conflicts", lambda _: never_content)
+def test_a_person_whose_conflicts_remain_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "conflicts", lambda _: [("A", "Age")])
     with pytest.raises(Unresolvable):
         census().single(TYPES, alias=False)
 
 
 def test_only_americans_have_social_security_numbers() -> None:
-    own = census()
-    homes = set()
+    source = census()
+    countries = set()
     for _ in range(60):
-        profile = own.single([PiiType.CODE] * 11, alias=False)
+        profile = source.single([PiiType.CODE] * 11, alias=False)
         if profile.fact("Social Security Number"):
-            homes.add(profile.draw.country.name)
-    assert homes == {"United States"}
+            countries.add(profile.draw.country.name)
+    assert countries == {"United States"}
 
 
-def test_names_are_full_unless_the_register_allows_others() -> None:
+def test_names_are_full_names_unless_aliases_are_allowed() -> None:
     assert {profile.facts[0].category for profile in singles(30)} == {"Full Name"}
     assert {profile.facts[0].category for profile in singles(60, alias=True)} == {
         "Full Name",
@@ -118,7 +116,7 @@ def test_names_are_full_unless_the_register_allows_others() -> None:
 
 
 @EACH_RELATION
-def test_two_people_have_their_types_and_no_conflict(relation: Relation) -> None:
+def test_two_people_have_the_requested_types_and_no_conflict(relation: Relation) -> None:
     for a, b in pairs(relation, 6):
         assert (a.id, b.id) == ("A", "B")
         assert types_of(a) == types_of(b) == Counter([PiiType.PER, *TYPES])
@@ -126,30 +124,29 @@ def test_two_people_have_their_types_and_no_conflict(relation: Relation) -> None
 
 
 @EACH_RELATION
-def test_what_is_shared_is_one_value(relation: Relation) -> None:
+def test_related_people_often_share_a_value(relation: Relation) -> None:
     for category, facet in relation.shared:
-        both = 0
+        shared = 0
         for a, b in pairs(relation, 12):
-            facts = a.fact(category), b.fact(category)
-            if facts[0] and facts[1] and facts[0].facet == facts[1].facet == facet:
-                both += facts[0].value == facts[1].value
-        # Three times in four, where the types allow it, as they do here.
-        assert both >= 3, category
+            fact_a, fact_b = a.fact(category), b.fact(category)
+            shared += fact_a is not None and fact_a.facet == facet and fact_a == fact_b
+        # Nine of twelve are expected, because 75% share it and all have the type.
+        assert shared >= 3, category
 
 
-def test_kin_live_in_one_place_and_have_names_of_one_culture() -> None:
+def test_siblings_live_in_one_city_and_have_names_of_one_culture() -> None:
     pools = load_pools("test")
     family_names = [set(pools.names(culture, "she")[1]) for culture in pools.named_cultures]
     for a, b in pairs(RELATIONS["siblings"], 12):
         assert a.draw.city == b.draw.city
-        both = {profile.facts[0].value.split()[1] for profile in (a, b)}
-        assert any(both <= of_culture for of_culture in family_names), both
+        names = {profile.facts[0].value.split()[1] for profile in (a, b)}
+        assert any(names <= of_culture for of_culture in family_names), names
 
 
-def test_the_other_person_has_some_of_the_same_so_that_the_person_must_be_understood() -> None:
-    common = [
-        len({(f.category, f.facet) for f in a.facts} & {(f.category, f.facet) for f in b.facts})
-        for a, b in pairs(RELATIONS["friends"], 40)
-    ]
-    # Of twenty facts 8 or 9 by chance alone; two equal lists would read as a table.
+def test_the_second_person_has_about_half_of_the_first_one_s_kinds_of_facts() -> None:
+    def kinds(profile: Profile) -> set[tuple[str, str]]:
+        return {(fact.category, fact.facet) for fact in profile.facts}
+
+    common = [len(kinds(a) & kinds(b)) for a, b in pairs(RELATIONS["friends"], 40)]
+    # Of twenty facts, eight or nine would be common by chance.
     assert 10 < sum(common) / len(common) < 14

@@ -44,15 +44,15 @@ def sample(query: str = "Is it too much?") -> Sample:
     return build(TEXT, facts, query=query, related=[("A", "$2,180")], public=["$4"])
 
 
-def made(kind: str, rate: float | None = None, *, query: str = "Is it too much?") -> Sample:
-    found = version(sample(query), kind, of="single", seed=1, rate=rate)
-    assert isinstance(found, Sample)
-    return found
+def perturbed(kind: str, rate: float | None = None, *, query: str = "Is it too much?") -> Sample:
+    result = version(sample(query), kind, dataset="single", seed=1, rate=rate)
+    assert isinstance(result, Sample)
+    return result
 
 
-def changed(kind: str) -> dict[str, str]:
-    """What became of the entities that changed."""
-    pairs = zip(sample().entities, made(kind).entities, strict=True)
+def changed_values(kind: str) -> dict[str, str]:
+    """Return old to new text of the entities that change."""
+    pairs = zip(sample().entities, perturbed(kind).entities, strict=True)
     return {old.text: new.text for old, new in pairs if old.text != new.text}
 
 
@@ -69,140 +69,136 @@ def changed(kind: str) -> dict[str, str]:
         ("punctuation", set[str]()),
     ],
 )
-def test_a_kind_changes_its_values(kind: str, texts: set[str]) -> None:
-    assert changed(kind).keys() == texts
+def test_a_kind_changes_only_its_values(kind: str, texts: set[str]) -> None:
+    assert changed_values(kind).keys() == texts
 
 
-def test_the_whole_text_in_another_form() -> None:
-    assert made("lower-case").description == TEXT.lower()
-    assert made("punctuation").description == (
+def test_lower_case_and_punctuation_change_the_whole_text() -> None:
+    assert perturbed("lower-case").description == TEXT.lower()
+    assert perturbed("punctuation").description == (
         "Ann Lee 32 lives in York pays $2,180 and moves on 2024-08-03 Bread is $4."
     )
 
 
-def test_words_between_values_are_foreign() -> None:
-    found = made("foreign-words", 1)
-
-    assert found.description.removeprefix(TEXT[:40]) in {
-        "und moves on 2024-08-03. Bread ist $4.",
-        "et moves on 2024-08-03. Bread est $4.",
-        "y moves on 2024-08-03. Bread es $4.",
-        "i moves on 2024-08-03. Bread jest $4.",
+def test_foreign_words_replace_words_between_values() -> None:
+    assert perturbed("foreign-words", 1).description in {
+        "Ann Lee, 32, lives in York, pays $2,180 und moves on 2024-08-03. Bread ist $4.",
+        "Ann Lee, 32, lives in York, pays $2,180 et moves on 2024-08-03. Bread est $4.",
+        "Ann Lee, 32, lives in York, pays $2,180 y moves on 2024-08-03. Bread es $4.",
+        "Ann Lee, 32, lives in York, pays $2,180 i moves on 2024-08-03. Bread jest $4.",
     }
 
 
-def test_what_is_needed_is_what_stands_there() -> None:
-    assert made("numbers").related == (Related("A", changed("numbers")["$2,180"]),)
+def test_related_entities_get_the_new_texts() -> None:
+    assert perturbed("numbers").related == (Related("A", changed_values("numbers")["$2,180"]),)
 
 
-def test_what_is_public_changes_too() -> None:
-    assert made("numbers").meta["public"] != ["$4"]
+def test_public_values_change_too() -> None:
+    assert perturbed("numbers").meta["public"] != ["$4"]
 
 
-def test_a_query_quotes_the_value_as_it_is() -> None:
-    found = made("names", query="How old is Ann Lee?")
+def test_a_query_quotes_the_new_value() -> None:
+    result = perturbed("names", query="How old is Ann Lee?")
 
-    assert found.query == f"How old is {found.entities[0].text}?"
-
-
-def test_a_query_is_typed_as_the_text_is_and_not_scanned() -> None:
-    assert made("upper-case").query == "IS IT TOO MUCH?"
-    assert made("ocr", 0.3).query == "Is it too much?"
+    assert result.query == f"How old is {result.entities[0].text}?"
 
 
-def test_a_version_says_what_it_is() -> None:
-    found = made("typos", 0.1)
+def test_capitals_change_the_query_and_misreadings_do_not() -> None:
+    assert perturbed("upper-case").query == "IS IT TOO MUCH?"
+    assert perturbed("ocr", 0.3).query == "Is it too much?"
 
-    assert found.id == f"{sample().id}.typos"
-    assert found.meta["perturbation"] == {
+
+def test_id_and_meta_describe_the_perturbation() -> None:
+    result = perturbed("typos", 0.1)
+
+    assert result.id == "s1.typos"
+    assert result.meta["perturbation"] == {
         "kind": "typos",
         "rate": 0.1,
         "seed": 1,
         "dataset": "single",
-        "source": sample().id,
+        "source": "s1",
     }
 
 
-def test_where_there_is_nothing_to_change_there_is_no_version() -> None:
+def test_a_sample_with_nothing_to_change_has_no_version() -> None:
     plain = build("Ann Lee is here.", {"Ann Lee": "Full Name"})
 
-    assert version(plain, "dates", of="single", seed=1) is Unfit.UNCHANGED
+    assert version(plain, "dates", dataset="single", seed=1) is Unfit.UNCHANGED
 
 
 def test_a_version_that_breaks_a_rule_is_left_out() -> None:
-    # In small letters two occupations are one.
+    # In lower case, both occupations have the same text.
     two = build("Ann Lee: a Potter, a potter.", {"Ann Lee": "Full Name", "Potter": "Occupation"})
     second = replace(two.subjects[0].entities[1], text="potter", spans=((21, 27),))
     subject = replace(two.subjects[0], entities=(*two.subjects[0].entities, second))
 
-    found = versions([replace(two, subjects=(subject,))], "lower-case", of="single", seed=1)
+    result = versions([replace(two, subjects=(subject,))], "lower-case", dataset="single", seed=1)
 
-    assert found.samples == ()
-    assert found.unfit == {Unfit.FAULTY: 1}
+    assert result.samples == ()
+    assert result.unfit == {Unfit.FAULTY: 1}
 
 
-def test_a_limit_takes_the_same_samples_for_every_kind() -> None:
-    chosen = {
-        kind: [each.meta["perturbation"]["source"] for each in found.samples]
-        for kind in ("lower-case", "upper-case")
-        for found in [versions(DEMO, kind, of="demo", seed=3, limit=4)]
-    }
+def test_a_limit_chooses_the_same_samples_for_every_kind() -> None:
+    def sources(kind: str) -> list[str]:
+        result = versions(DEMO, kind, dataset="demo", seed=3, limit=4)
+        return [sample.meta["perturbation"]["source"] for sample in result.samples]
 
-    assert len(chosen["lower-case"]) == 4
-    assert chosen["lower-case"] == chosen["upper-case"] == sorted(chosen["lower-case"])
+    assert len(sources("lower-case")) == 4
+    assert sources("lower-case") == sources("upper-case") == sorted(sources("lower-case"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=15)
 @given(original=st.sampled_from(DEMO), seed=st.integers(0, 10**6))
-def test_labels_are_carried_along(kind: str, original: Sample, seed: int) -> None:
-    found = version(original, kind, of="demo", seed=seed)
+def test_a_version_keeps_the_annotations(kind: str, original: Sample, seed: int) -> None:
+    result = version(original, kind, dataset="demo", seed=seed)
 
-    if isinstance(found, Unfit):
-        assert found is Unfit.UNCHANGED
+    if isinstance(result, Unfit):
+        assert result is Unfit.UNCHANGED
         return
-    assert found == version(original, kind, of="demo", seed=seed)
-    assert sample_problems(found) == []
-    before, after = (
-        [(each.type, each.category, len(each.spans)) for each in one.entities]
-        for one in (original, found)
-    )
-    assert after == before
-    assert len(found.related) == len(original.related)
-    mark = perturbation_of(found)
-    assert mark is not None
-    assert mark.source == original.id
+    assert result == version(original, kind, dataset="demo", seed=seed)
+    assert sample_problems(result) == []
+    for before, after in zip(original.entities, result.entities, strict=True):
+        assert (after.type, after.category) == (before.type, before.category)
+        assert len(after.spans) == len(before.spans)
+    assert len(result.related) == len(original.related)
+    perturbation = perturbation_of(result)
+    assert perturbation is not None
+    assert perturbation.source == original.id
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.words])
 @settings(max_examples=15)
 @given(original=st.sampled_from(DEMO), seed=st.integers(0, 10**6))
-def test_kinds_of_values_leave_the_rest_as_it_is(kind: str, original: Sample, seed: int) -> None:
-    found = version(original, kind, of="demo", seed=seed)
+def test_kinds_that_change_values_leave_other_words_as_they_are(
+    kind: str, original: Sample, seed: int
+) -> None:
+    result = version(original, kind, dataset="demo", seed=seed)
 
-    if isinstance(found, Sample):
-        assert between(found) == between(original)
+    if isinstance(result, Sample):
+        assert words_between_values(result) == words_between_values(original)
 
 
-def between(one: Sample) -> list[str]:
-    """The text between entities, and what is public left out."""
-    spans = sorted({span for entity in one.entities for span in entity.spans})
-    edges = [0, *(end for span in spans for end in span), len(one.description)]
-    texts = [one.description[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    for value in one.meta.get("public", []):
+def words_between_values(sample: Sample) -> list[str]:
+    """Return the texts between entities, without public values."""
+    texts: list[str] = []
+    place = 0
+    for start, end in sorted({span for entity in sample.entities for span in entity.spans}):
+        texts.append(sample.description[place:start])
+        place = end
+    texts.append(sample.description[place:])
+    for value in sample.meta.get("public", []):
         texts = [text.replace(value, "") for text in texts]
     return texts
 
 
-SEEDS = range(40)
+def forms_of(text: str, other: Callable[[str, Random], str]) -> set[str]:
+    return {other(text, Random(seed)) for seed in range(40)}
 
 
-def forms_of(text: str, other: Callable[[str, Random], str] = other_date) -> set[str]:
-    return {other(text, Random(seed)) for seed in SEEDS}
-
-
-def test_a_date_in_every_other_format() -> None:
-    assert forms_of("August 3, 2024") == {
+def test_a_date_can_have_every_other_format() -> None:
+    assert forms_of("August 3, 2024", other_date) == {
         "2024-08-03",
         "3 August 2024",
         "03.08.2024",
@@ -213,12 +209,12 @@ def test_a_date_in_every_other_format() -> None:
     }
 
 
-def test_a_time_in_every_other_format() -> None:
-    assert forms_of("4:35 pm") == {"16:35:00", "16:35", "16.35", "16h35", "1635 hrs"}
-    assert forms_of("16:35:20") == {"16.35.20", "4:35:20 pm"}
+def test_a_time_can_have_every_other_format() -> None:
+    assert forms_of("4:35 pm", other_date) == {"16:35:00", "16:35", "16.35", "16h35", "1635 hrs"}
+    assert forms_of("16:35:20", other_date) == {"16.35.20", "4:35:20 pm"}
 
 
-def test_an_amount_in_every_other_format() -> None:
+def test_an_amount_can_have_every_other_format() -> None:
     assert forms_of("$2,180.50", other_number) == {
         *("2.180,50 $", "$ 2.180,50", "$2.180,50"),
         *("2 180,50 $", "$ 2 180,50", "$2 180,50"),
@@ -228,50 +224,50 @@ def test_an_amount_in_every_other_format() -> None:
     assert forms_of("Rs.50", other_number) == {"50 Rs.", "Rs. 50"}
 
 
-def test_percentages_and_long_numbers() -> None:
+def test_percentages_and_long_numbers_have_other_formats() -> None:
     assert forms_of("36.92%", other_number) == {"36,92 %", "36,92%", "36.92 percent"}
     assert "+31 004 954 307 2" in forms_of("+31-0049543072", other_number)
     assert "9806 9340 8404 6637" in forms_of("9806934084046637", other_number)
 
 
 @pytest.mark.parametrize("text", ["March 3", "noon", "half past eight", "2024-13-01", "Ann", ""])
-def test_what_is_no_date_that_is_read_stays(text: str) -> None:
-    assert forms_of(text) == {text}
+def test_texts_without_a_supported_date_format_are_unchanged(text: str) -> None:
+    assert forms_of(text, other_date) == {text}
 
 
 @pytest.mark.parametrize("text", ["32", "five euros", "2024-03-01", "K77359912", "a@b.example", ""])
-def test_what_is_no_number_that_is_read_stays(text: str) -> None:
+def test_texts_without_a_supported_number_format_are_unchanged(text: str) -> None:
     assert forms_of(text, other_number) == {text}
 
 
 @given(st.dates(dt.date(1900, 1, 1), dt.date(2099, 12, 31)), st.integers())
-def test_another_format_is_another_date_for_the_checker(day: dt.date, seed: int) -> None:
-    told = other_date(day.isoformat(), Random(seed))
+def test_the_checker_accepts_a_date_in_another_format(day: dt.date, seed: int) -> None:
+    result = other_date(day.isoformat(), Random(seed))
 
-    assert told != day.isoformat()
-    assert FORMATS["Date"](told)
-    assert read_date(told) in {day, None}
+    assert result != day.isoformat()
+    assert FORMATS["Date"](result)
+    assert read_date(result) in {day, None}
 
 
 @given(st.times(), st.integers())
-def test_another_format_is_the_same_time(at: dt.time, seed: int) -> None:
-    told = other_date(f"{at:%H:%M:%S}", Random(seed))
+def test_a_time_in_another_format_is_the_same_time(at: dt.time, seed: int) -> None:
+    result = other_date(f"{at:%H:%M:%S}", Random(seed))
 
-    assert FORMATS["Time"](told) or told == f"{at:%H.%M.%S}"
-    assert read_time(told) in {at.replace(microsecond=0), None}
+    assert FORMATS["Time"](result) or result == f"{at:%H.%M.%S}"
+    assert read_time(result) in {at.replace(microsecond=0), None}
 
 
 @given(st.integers(1, 10**9), st.integers())
-def test_another_format_has_the_same_digits(amount: int, seed: int) -> None:
-    told = other_number(f"€{amount:,}", Random(seed))
+def test_an_amount_in_another_format_has_the_same_digits(amount: int, seed: int) -> None:
+    result = other_number(f"€{amount:,}", Random(seed))
 
-    assert FORMATS["Monthly Income"](told)
-    assert re.sub(r"\D", "", told) == str(amount)
+    assert FORMATS["Monthly Income"](result)
+    assert re.sub(r"\D", "", result) == str(amount)
 
 
 @given(st.integers(10**9, 10**10 - 1), st.integers())
-def test_another_phone_number_has_the_same_digits(number: int, seed: int) -> None:
-    told = other_number(f"+254-{number}", Random(seed))
+def test_a_phone_number_in_another_format_has_the_same_digits(number: int, seed: int) -> None:
+    result = other_number(f"+254-{number}", Random(seed))
 
-    assert FORMATS["Phone Number"](told)
-    assert re.sub(r"\D", "", told) == f"254{number}"
+    assert FORMATS["Phone Number"](result)
+    assert re.sub(r"\D", "", result) == f"254{number}"

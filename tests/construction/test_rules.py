@@ -22,8 +22,8 @@ from tests.construction.world import person
 if TYPE_CHECKING:
     from pii_bench.construction.people import Profile
 
-# By rule: facts that stay, the fact that is to change, and how it is kept by the narrowest margin.
-TABLE: dict[str, list[tuple[str, str, str]]] = {
+# By rule: other facts, a fact that conflicts with them, and one that just does not.
+ROWS_OF_RULE: dict[str, list[tuple[str, str, str]]] = {
     "schooling_takes_years": [
         ("Education Level = doctorate", "Age = 25", "Age = 26"),
         ("Academic Degree = BSc in Geology", "Age = 20", "Age = 21"),
@@ -32,7 +32,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         # Four years are 1461 days.
         ("Age = 20", "Duration: in-post = 1462 days", "Duration: in-post = 1461 days"),
         ("Age = 20", "Duration: in-post = 3000 days", "Duration: waiting = 3000 days"),
-        # Seventeen in the year of the start, whatever the birthday.
+        # The age in the year of the start is 2026 - 2022 = 4 years less: 16 or, in 2023, 17.
         ("Age = 20", "Date: job-start = 2022-12-31", "Date: job-start = 2023-01-01"),
         ("Age = 20", "Date: course-end = 2010-06-01", "Date: trip = 2010-06-01"),
     ],
@@ -56,7 +56,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ),
     ],
     "pay_fits_occupation": [
-        # A porter earns 1,000 to 2,000 dollars, ten crowns each: from half to twice of it.
+        # A porter earns 1,000 to 2,000 dollars, and a dollar is ten crowns: 5,000 is half of the
+        # least, and 40,000 is twice the most.
         ("Occupation = porter", "Monthly Income = SEK 4,999", "Monthly Income = SEK 5,000"),
         ("Occupation = porter", "Monthly Income = SEK 40,001", "Monthly Income = SEK 40,000"),
     ],
@@ -90,45 +91,49 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("Height = 200 cm", "Weight = 63 kg", "Weight = 64 kg"),
         ("Height = 200 cm", "Weight = 169 kg", "Weight = 168 kg"),
     ],
-    # Of whom the text says "she".
+    # The pronoun is "she".
     "gender_and_orientation_agree": [("", "Gender = man", "Gender = woman")],
 }
-NAMED = {rule.__name__: rule for rule in RULES}
-ROWS = [(rule, *row) for rule, rows in TABLE.items() for row in rows]
+RULE_NAMED = {rule.__name__: rule for rule in RULES}
+ROWS = [(rule, *row) for rule, rows in ROWS_OF_RULE.items() for row in rows]
 
 
-def told(*facts: str) -> Profile:
-    """A person of facts such as "Age = 25; Duration: in-post = 3 days"."""
-    pairs = [fact.partition(" = ") for each in facts if each for fact in each.split("; ")]
-    return person(*((name, value) for name, _, value in pairs))
+def person_with(*facts: str) -> Profile:
+    """Return a person with facts such as "Age = 25; Duration: in-post = 3 days"."""
+    pairs: list[tuple[str, str]] = []
+    for several in filter(None, facts):
+        for fact in several.split("; "):
+            name, _, value = fact.partition(" = ")
+            pairs.append((name, value))
+    return person(*pairs)
 
 
-@pytest.mark.parametrize(("rule", "stays", "violated", "kept"), ROWS)
-def test_a_rule_finds_what_conflicts_and_nothing_just_below(
-    rule: str, stays: str, violated: str, kept: str
+@pytest.mark.parametrize(("rule", "others", "violating", "valid"), ROWS)
+def test_a_rule_finds_a_conflict_and_allows_the_limit(
+    rule: str, others: str, violating: str, valid: str
 ) -> None:
-    category = re.split(": | = ", violated)[0]
+    category = re.split(": | = ", violating)[0]
 
-    assert category in NAMED[rule](told(stays, violated))
-    assert ("A", category) in conflicts(told(stays, violated))
-    assert not conflicts(told(stays, kept))
-    # Without the other value nothing conflicts.
-    assert not stays or not conflicts(told(violated))
-    assert not conflicts(told(stays))
+    assert category in RULE_NAMED[rule](person_with(others, violating))
+    assert ("A", category) in conflicts(person_with(others, violating))
+    assert not conflicts(person_with(others, valid))
+    assert not conflicts(person_with(others))
+    if others:
+        assert not conflicts(person_with(violating))
 
 
 def test_a_surgeon_has_a_doctorate() -> None:
-    assert not conflicts(told("Occupation = surgeon; Education Level = doctorate"))
+    assert not conflicts(person_with("Occupation = surgeon; Education Level = doctorate"))
 
 
-def test_lesbian_is_not_said_of_a_man() -> None:
+def test_a_man_is_not_called_lesbian() -> None:
     facts = ("Sexual Orientation", "lesbian")
     assert conflicts(person(facts, pronoun="he")) == [("A", "Sexual Orientation")]
     assert not conflicts(person(facts, pronoun="she"))
 
 
-def test_every_rule_stands_in_the_table() -> None:
-    assert NAMED.keys() == TABLE.keys()
+def test_the_table_has_every_rule() -> None:
+    assert RULE_NAMED.keys() == ROWS_OF_RULE.keys()
 
 
 PARENT, SENIOR, COLLEAGUES, LANDLORD = (
@@ -136,67 +141,67 @@ PARENT, SENIOR, COLLEAGUES, LANDLORD = (
     for name in ("parent-child", "supervisor-report", "colleagues", "landlord-tenant")
 )
 
-NAMED_BETWEEN = {rule.__name__: rule for rule in RELATION_RULES}
-BETWEEN: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
-    # rule, relation, category, values of A and B violated, kept
-    ("relation_is_kept", PARENT, "A Age", ("37", "20"), ("38", "20")),
-    ("relation_is_kept", PARENT, "B Age", ("69", "20"), ("68", "20")),
-    ("relation_is_kept", PARENT, "A Age", ("37", "38"), ("56", "38")),
-    ("a_generation_has_room", PARENT, "A Age", ("35", "17"), ("36", "18")),
-    ("a_generation_has_room", PARENT, "B Age", ("93", "75"), ("92", "74")),
-    (
-        "kin_share_no_impossible_origin",
-        PARENT,
-        "B Nationality",
-        ("Thai", "Omani"),
-        ("Thai", "Thai"),
-    ),
-    ("what_binds_them_is_one", COLLEAGUES, "B Company Name: employer", ("X", "Y"), ("X", "X")),
+RELATION_RULE_NAMED = {rule.__name__: rule for rule in RELATION_RULES}
+# Rule, relation, subject and category that conflict, values of A and B that conflict, and valid
+# values of A and B.
+RELATION_ROWS: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
+    ("age_gap_fits_relation", PARENT, "A Age", ("37", "20"), ("38", "20")),
+    ("age_gap_fits_relation", PARENT, "B Age", ("69", "20"), ("68", "20")),
+    ("age_gap_fits_relation", PARENT, "A Age", ("37", "38"), ("56", "38")),
+    ("other_age_is_possible", PARENT, "A Age", ("35", "17"), ("36", "18")),
+    ("other_age_is_possible", PARENT, "B Age", ("93", "75"), ("92", "74")),
+    ("kin_have_one_nationality", PARENT, "B Nationality", ("Thai", "Omani"), ("Thai", "Thai")),
+    ("binding_facts_are_equal", COLLEAGUES, "B Company Name: employer", ("X", "Y"), ("X", "X")),
     ("senior_is_not_paid_less", SENIOR, "B Monthly Income", ("$9,999", "$10,000"), ("$9", "$9")),
 ]
 
 
-@pytest.mark.parametrize(("rule", "relation", "changed", "violated", "kept"), BETWEEN)
-def test_a_rule_between_two_finds_what_conflicts(
-    rule: str, relation: Relation, changed: str, violated: tuple[str, str], kept: tuple[str, str]
+def pair_with(category: str, values: tuple[str, str]) -> tuple[Profile, Profile]:
+    return person((category, values[0])), person((category, values[1]), subject="B")
+
+
+@pytest.mark.parametrize(("rule", "relation", "conflict", "violating", "valid"), RELATION_ROWS)
+def test_a_relation_rule_finds_a_conflict_and_allows_the_limit(
+    rule: str,
+    relation: Relation,
+    conflict: str,
+    violating: tuple[str, str],
+    valid: tuple[str, str],
 ) -> None:
-    subject, category = changed.split(" ", 1)
+    subject, category = conflict.split(" ", 1)
 
-    def pair(values: tuple[str, str]) -> tuple[Profile, Profile]:
-        return person((category, values[0])), person((category, values[1]), subject="B")
-
-    found = NAMED_BETWEEN[rule](*pair(violated), relation)
+    found = RELATION_RULE_NAMED[rule](*pair_with(category, violating), relation)
     assert list(found) == [(subject, category.split(":")[0])]
-    assert not relation_conflicts(*pair(kept), relation)
-    assert not relation_conflicts(*pair(violated), LANDLORD)
+    assert not relation_conflicts(*pair_with(category, valid), relation)
+    assert not relation_conflicts(*pair_with(category, violating), LANDLORD)
 
 
-def test_only_what_binds_must_be_one() -> None:
+def test_colleagues_may_have_different_former_employers() -> None:
     a = person(("Company Name: employer", "Hopfenhof"))
     b = person(("Company Name: former", "Tannwerk"), subject="B")
     assert not relation_conflicts(a, b, COLLEAGUES)
 
 
-def test_every_rule_between_two_stands_in_the_table() -> None:
-    assert NAMED_BETWEEN.keys() == {row[0] for row in BETWEEN}
+def test_the_table_has_every_relation_rule() -> None:
+    assert RELATION_RULE_NAMED.keys() == {row[0] for row in RELATION_ROWS}
 
 
-def test_between_two_a_value_that_is_not_told_conflicts_with_none() -> None:
-    for rule, relation, changed, violated, _ in BETWEEN:
-        if rule == "a_generation_has_room":
+def test_a_value_of_one_person_alone_is_no_conflict() -> None:
+    for rule, relation, conflict, values, _ in RELATION_ROWS:
+        if rule == "other_age_is_possible":
             continue
-        category = changed.split(" ", 1)[1]
-        told, silent = person((category, violated[0])), person(subject="B")
-        assert not relation_conflicts(told, silent, relation)
+        category = conflict.split(" ", 1)[1]
+        a, b = person((category, values[0])), person(subject="B")
+        assert not relation_conflicts(a, b, relation)
 
 
-def test_one_age_alone_leaves_room_for_the_other_generation() -> None:
-    silent_child, silent_parent = person(subject="B"), person()
+def test_one_age_alone_allows_a_possible_age_of_the_other_person() -> None:
+    child, parent = person(subject="B"), person()
 
-    assert not relation_conflicts(person(("Age", "36")), silent_child, PARENT)
-    assert relation_conflicts(person(("Age", "35")), silent_child, PARENT)
-    assert not relation_conflicts(silent_parent, person(("Age", "74"), subject="B"), PARENT)
-    assert relation_conflicts(silent_parent, person(("Age", "75"), subject="B"), PARENT)
+    assert not relation_conflicts(person(("Age", "36")), child, PARENT)
+    assert relation_conflicts(person(("Age", "35")), child, PARENT)
+    assert not relation_conflicts(parent, person(("Age", "74"), subject="B"), PARENT)
+    assert relation_conflicts(parent, person(("Age", "75"), subject="B"), PARENT)
 
 
 @pytest.mark.parametrize(
@@ -210,11 +215,11 @@ def test_one_age_alone_leaves_room_for_the_other_generation() -> None:
         ("₹1,20,000", 120000.0),
     ],
 )
-def test_numbers_are_read_out_of_values(text: str, expected: float) -> None:
+def test_the_number_of_a_value_is_parsed(text: str, expected: float) -> None:
     assert number(text) == expected
 
 
-def test_bodies_are_read_in_both_systems() -> None:
+def test_heights_and_weights_are_parsed_in_metric_and_american_units() -> None:
     assert metres("180 cm") == 1.8
     assert metres("5'10\"") == pytest.approx(1.778)  # 70 inches of 0.0254 m
     assert kilograms("64 kg") == 64
@@ -222,7 +227,7 @@ def test_bodies_are_read_in_both_systems() -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
-def test_ages_leave_room_and_names_are_never_shared(relation: Relation) -> None:
+def test_relations_allow_ages_of_adults_and_share_no_name(relation: Relation) -> None:
     # Adults of 18 to 83 years.
     assert relation.least_gap < min(relation.greatest_gap, 83 - 18)
     assert all(TYPE_OF_CATEGORY[name] is not PiiType.PER for name, _ in relation.shared)

@@ -1,4 +1,4 @@
-"""A world small enough to know by heart: pools and people for tests of the construction."""
+"""Small pools and people for tests of the construction."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ POOLS = Pools(
 
 
 def person(*facts: tuple[str, str], subject: str = "A", pronoun: str = "she") -> Profile:
-    """A person in Lund; "Date: job-start" is a category with its facet."""
+    """Return a person in Lund with facts of (category, value), or ("Date: job-start", value)."""
     draw = Draw(Random(1), POOLS, SWEDEN, LUND, pronoun, "japanese", 3000.0)
-    return Profile(subject, tuple(fact(*each) for each in facts), draw)
+    return Profile(subject, tuple(fact(name, value) for name, value in facts), draw)
 
 
 def fact(name: str, value: str) -> Fact:

@@ -49,7 +49,7 @@ def read(folder: Path, *records: object, ids: list[str] | None = None) -> dict[s
         (FULL, Prediction(Status.OK, subjects=((("Ann Lee", "PER"),), ()), related=("32",))),
         ({"id": "s1", "related": []}, Prediction(Status.OK, related=())),
         (FULL | {"subjects": None}, Prediction(Status.OK, related=("32",))),
-        # Keys of a user's own.
+        # Other keys are allowed.
         (
             {"id": "s1", "related": ["32"], "model": "m", "seconds": 2},
             Prediction(Status.OK, related=("32",)),
@@ -69,7 +69,7 @@ def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [s.value for s in Status if not s.answered])
-def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
+def test_the_parts_of_a_failed_prediction_are_ignored(tmp_path: Path, status: str) -> None:
     assert read(tmp_path, FULL | {"status": status})["s1"] == Prediction(Status(status))
     assert read(tmp_path, {"id": "s1", "status": status})["s1"] == Prediction(Status(status))
 
@@ -79,7 +79,7 @@ def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
     [
         ({"related": []}, "record: 'id' is missing"),
         ({"id": 1, "related": []}, "record: 'id' must be a string, not a whole number"),
-        ({"id": "s7", "related": []}, "id 's7' is no sample of the dataset"),
+        ({"id": "s7", "related": []}, "the dataset has no sample 's7'"),
         ({"id": "s0", "related": []}, "id 's0' is already on line 1"),
         (
             {"id": "s1", "relatd": ["32"]},
@@ -112,12 +112,12 @@ def test_what_a_failure_says_is_no_answer(tmp_path: Path, status: str) -> None:
             FULL | {"subjects": [[], [{"text": "Ann"}]]},
             "prediction 's1', subjects[1]: 'type' is missing",
         ),
-        ({"id": "s1", "related": ["32"]}, "prediction 's1' has no 'subjects', though 's0' has"),
-        ({"id": "s1", "subjects": []}, "prediction 's1' has no 'related', though 's0' has"),
+        ({"id": "s1", "related": ["32"]}, "prediction 's1' has no 'subjects', but 's0' has"),
+        ({"id": "s1", "subjects": []}, "prediction 's1' has no 'related', but 's0' has"),
         (["Ann"], "a line must be a JSON object, not a list"),
     ],
 )
-def test_a_broken_line_is_named_and_its_text_is_not_told(
+def test_an_error_gives_the_line_and_not_its_text(
     tmp_path: Path, record: object, what: str
 ) -> None:
     with pytest.raises(InputFileError) as caught:
@@ -126,16 +126,16 @@ def test_a_broken_line_is_named_and_its_text_is_not_told(
     assert str(caught.value) == f"{tmp_path / 'answers.jsonl'}:2: {what}"
 
 
-def test_samples_without_a_line_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError) as one:
-        read(tmp_path, FULL, ids=["s1", "s2"])
-    with pytest.raises(InputFileError) as several:
-        read(tmp_path, FULL, ids=["s0", "s1", "s2", "s3"])
-
+def test_a_missing_sample_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
-    assert str(one.value) == f"{path}: no prediction for sample 's2'"
-    others = "and 2 more"
-    assert str(several.value) == f"{path}: no prediction for sample 's0' {others}"
+
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, FULL, ids=["s1", "s2"])
+    assert str(caught.value) == f"{path}: no prediction for sample 's2'"
+
+    with pytest.raises(InputFileError) as caught:
+        read(tmp_path, FULL, ids=["s0", "s1", "s2", "s3"])
+    assert str(caught.value) == f"{path}: no prediction for sample 's0' and 2 more"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,9 @@ def test_samples_without_a_line_are_named(tmp_path: Path) -> None:
         (Prediction(Status.REFUSED), []),
     ],
 )
-def test_the_tasks_that_a_file_answers(prediction: Prediction, tasks: list[Task]) -> None:
+def test_the_tasks_follow_from_the_first_answered_prediction(
+    prediction: Prediction, tasks: list[Task]
+) -> None:
     failed = Prediction(Status.INFRA_ERROR)
 
     assert predicted_tasks({"s0": failed, "s1": prediction}) == tasks
@@ -164,13 +166,13 @@ def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
 
     assert str(caught.value) == (
         f"{tmp_path / 'answers.jsonl'}: 3 lines cannot be read\n"
-        "  line 1: id 's9' is no sample of the dataset\n"
+        "  line 1: the dataset has no sample 's9'\n"
         "  line 3: id 's1' is already on line 2\n"
         f"  line 4: prediction 's2': unknown status 'fine' (allowed: {STATUSES})"
     )
 
 
-def test_a_file_is_read_line_by_line_in_whatever_order(tmp_path: Path) -> None:
+def test_predictions_can_be_read_in_any_order(tmp_path: Path) -> None:
     lines = [FULL | {"id": f"s{n}", "related": [str(n)]} for n in range(9)]
     file = PredictionsFile(write_lines(tmp_path / "answers.jsonl", lines))
 
@@ -179,7 +181,7 @@ def test_a_file_is_read_line_by_line_in_whatever_order(tmp_path: Path) -> None:
     assert [file[f"s{n}"].related for n in (7, 0, 8)] == [("7",), ("0",), ("8",)]
 
 
-def test_a_line_that_changes_under_the_reader_is_told(tmp_path: Path) -> None:
+def test_a_line_that_changes_after_opening_is_an_error(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "answers.jsonl", [FULL])
     file = PredictionsFile(path)
     path.write_text("{")
@@ -191,13 +193,15 @@ def test_a_line_that_changes_under_the_reader_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("types", "named"), [([], True), (["PER"], True), ([""], False), (["", "PER"], True)]
 )
-def test_whether_types_are_named(types: list[str], named: bool) -> None:
+def test_types_are_named_if_any_entity_has_one_or_there_are_none(
+    types: list[str], named: bool
+) -> None:
     subjects = tuple((("Ann", pii_type),) for pii_type in types)
 
     assert names_types({"s1": Prediction(Status.OK, subjects=subjects)}) is named
 
 
-def test_a_type_of_null_is_read_as_none_and_written_so(tmp_path: Path) -> None:
+def test_an_entity_without_a_type_is_stored_with_null(tmp_path: Path) -> None:
     untyped = FULL | {"subjects": [[{"text": "Ann Lee", "type": None}]]}
     found = read(tmp_path, untyped)
     assert found["s1"].subjects == ((("Ann Lee", ""),),)
@@ -206,7 +210,7 @@ def test_a_type_of_null_is_read_as_none_and_written_so(tmp_path: Path) -> None:
     assert '{"text": "Ann Lee", "type": null}' in (tmp_path / "written.jsonl").read_text()
 
 
-def test_a_file_without_answers_answers_no_task() -> None:
+def test_a_file_without_predictions_has_no_task() -> None:
     assert predicted_tasks({}) == []
 
 
@@ -229,7 +233,7 @@ files = st.sampled_from(["subjects", "related", "both"]).flatmap(
 
 
 @given(files)
-def test_what_is_written_is_read_back(
+def test_written_predictions_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, predictions: dict[str, Prediction]
 ) -> None:
     path = tmp_path_factory.mktemp("predictions") / "answers.jsonl"
@@ -238,7 +242,7 @@ def test_what_is_written_is_read_back(
     assert read_predictions(path, list(predictions)) == predictions
 
 
-def test_half_a_surrogate_pair_is_read_back(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_survives_writing_and_reading(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     predictions = {"s1": Prediction(Status.OK, related=("\ud83d 32", "\udc00"))}
 
@@ -247,7 +251,7 @@ def test_half_a_surrogate_pair_is_read_back(tmp_path: Path) -> None:
     assert read_predictions(path, ["s1"]) == predictions
 
 
-def test_a_rewritten_text_is_read_back_and_shown_by_nothing(tmp_path: Path) -> None:
+def test_a_rewritten_text_is_read_back_and_not_in_the_repr(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     predictions = {"s1": Prediction(Status.OK, rewritten="The tenant is 32.")}
 

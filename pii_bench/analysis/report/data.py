@@ -30,7 +30,7 @@ from pii_bench.scorer.masked_text import Trace
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _CATEGORIES: Final = 6
-"""Of what leaks, at most."""
+"""Largest number of categories in `Leaks`."""
 
 
 class Texts(StrEnum):
@@ -61,19 +61,48 @@ class Leaks:
     """The values that stay readable after a system has masked a dataset.
 
     Attributes:
-        system: its name as the samples have it.
-        title: its name in words.
-        dataset: likewise.
-        categories: name, how many of its texts that no query needs can be read, and of how
-            many; those with the most first.
-        examples: what a sample shows, and its id.
+        system: name of the system in the record.
+        title: name of the system in headings.
+        dataset: name of the dataset.
+        categories: those with most readable texts that no query needs.
+        examples: sample ids by title.
     """
 
     system: str
     title: str
     dataset: str
-    categories: tuple[tuple[str, int, int], ...]
-    examples: tuple[tuple[str, str], ...]
+    categories: tuple[LeakedCategory, ...]
+    examples: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LeakedCategory:
+    """The texts of a category that no query needs.
+
+    Attributes:
+        readable: number of those that stay readable.
+        unneeded: number of all.
+    """
+
+    name: str
+    readable: int
+    unneeded: int
+
+
+@dataclass(frozen=True, slots=True)
+class _MaskedSample:
+    """A sample with the errors of its masking.
+
+    Attributes:
+        leaked: categories of the texts that stay readable although the query does not need them.
+        unneeded: categories of all texts that the query does not need.
+        hidden: number of texts that the query needs and nobody can read.
+    """
+
+    sample: Sample
+    leaked: Sequence[str]
+    unneeded: Sequence[str]
+    hidden: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +110,15 @@ class Report:
     """The content of a report page.
 
     Attributes:
-        rows: of the leaderboard, ranked.
-        figures: drawn, or why not.
+        rows: ranked rows of the leaderboard.
+        figures: figures, or the reason why they could not be drawn.
         record: samples and runs as the page reads them. `datasets`: name, whether texts are
-            there, samples. `runs`: dataset (its number), name, whether it is an oracle, who is
-            sent unmasked text, answers in the order of the samples. And the names that these
-            number (`samples.encode_sample`).
-        names: which row is of which run of the record.
+            included, samples. `runs`: index of the dataset, name, whether it is an oracle, who
+            receives unmasked text, answers in the order of the samples. And the lists of names
+            that their numbers index (`samples.encode_sample`).
+        names: names of runs in the record by the address of a row.
         left_out: runs that could not be read, each with the reason.
-        leaks: of the best system on the first dataset; None where no run of masking is ranked.
+        leaks: leaks of the best system on the first dataset; None if no masking run is ranked.
     """
 
     rows: tuple[Row, ...]
@@ -102,14 +131,13 @@ class Report:
     @property
     def without_texts(self) -> list[str]:
         """The datasets whose texts are not included."""
-        return [each["name"] for each in self.record["datasets"] if not each["texts"]]
+        return [dataset["name"] for dataset in self.record["datasets"] if not dataset["texts"]]
 
     @property
     def foreign_texts(self) -> list[str]:
         """The third-party datasets whose texts are included."""
-        named = [each["name"] for each in self.record["datasets"] if each["texts"]]
-        # The name of a file ends in digits of its hash.
-        return [name for name in named if name not in DATASETS]
+        with_texts = [dataset["name"] for dataset in self.record["datasets"] if dataset["texts"]]
+        return [name for name in with_texts if name not in DATASETS]
 
 
 def collect_report(
@@ -123,17 +151,16 @@ def collect_report(
     """Collect the report of a results folder.
 
     Args:
-        results: the folder.
-        dataset: the only one that is of interest, as in the leaderboard or as `run` takes it.
-        systems: those whose samples go in, as `find_rows` takes them; all if empty. Rows are
-            all there in any case: ranks are among all of them.
-        texts: whose texts go in.
-        progress: is told what is done next.
+        results: results folder.
+        dataset: dataset to show, as in the leaderboard or as `run` takes it; default: all.
+        systems: systems whose samples to include, as `find_rows` takes them; empty: all. Rows
+            of other systems are included in any case, because ranks are among all rows.
+        texts: datasets whose texts to include.
+        progress: called with a description of the next step.
 
     Raises:
-        UnknownNameError: there is no such dataset, or no stored run of such a system.
-        PiiBenchError: a name that stands for several systems, or the other errors of reading
-            what is stored and of drawing it.
+        UnknownNameError: If there is no such dataset, or no stored run of such a system.
+        PiiBenchError: If a name matches several systems, or a stored file cannot be read.
     """
     stored = read_runs(results)
     published = published_rows()
@@ -154,20 +181,29 @@ def collect_report(
             *(row for row in published if name in {None, row.dataset}),
         ]
     )
-    wanted = {address(row) for each in systems for row in find_rows(ours, each).values()}
-    wanted = wanted or {address(each.row) for each in merged(rows)}
-    kept = [pair for pair in scored if any(address(row) in wanted for row in pair[1])]
-    shown = _shown(kept)
+    merged_rows = [line.row for line in merged(rows)]
+    wanted = {address(row) for system in systems for row in find_rows(ours, system).values()}
+    wanted = wanted or {address(row) for row in merged_rows}
+    included = [
+        (run, rows_of_run)
+        for run, rows_of_run in scored
+        if any(address(row) in wanted for row in rows_of_run)
+    ]
+    shown = _shown(included)
+    names: dict[Address, str] = {}
+    for item in shown:
+        for row in item.rows:
+            # Several runs may have the same detection; its row leads to the first.
+            names.setdefault(address(row), item.name)
     progress("drawing figures")
-    figures = draw_svgs([each for run in runs for each in evaluated(run)], published)
-    leaks = _leaks(leaders([each.row for each in merged(rows)]), kept)
+    figures = draw_svgs([pair for run in runs for pair in evaluated(run)], published)
+    leaks = _leaks(leaders(merged_rows), included)
     return Report(
         rows=tuple(rows),
         figures=figures,
         record=_record(shown, texts, leaks, progress),
         leaks=leaks,
-        # Of several runs with one detection the first shows it.
-        names={address(row): each.name for each in reversed(shown) for row in each.rows},
+        names=names,
         left_out=(*stored.left_out, *broken),
     )
 
@@ -177,17 +213,22 @@ def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leak
     for row in best[:1]:
         for run, rows in scored:
             if run.masking is not None and address(row) in map(address, rows):
-                categories, examples = _judge(run.dataset.samples, run.masking)
-                return Leaks(_name(run), system_of(row), row.dataset, categories, examples)
+                masked = _masked_samples(run.dataset.samples, run.masking)
+                return Leaks(
+                    system=_name(run),
+                    title=system_of(row),
+                    dataset=row.dataset,
+                    categories=_leaked_categories(masked),
+                    examples=_find_examples(masked),
+                )
     return None
 
 
-def _judge(
+def _masked_samples(
     samples: Iterable[Sample], masking: Mapping[str, Prediction]
-) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, str], ...]]:
-    """Return categories and examples for `Leaks`, judged by the masked text like the scorer."""
-    unneeded, leaked = Counter[str](), Counter[str]()
-    cases: list[tuple[Sample, int, int]] = []
+) -> list[_MaskedSample]:
+    """Judge the masked text of each sample as the scorer does."""
+    masked: list[_MaskedSample] = []
     for sample in samples:
         answer = masking.get(sample.id)
         plan = answer and plan_of(sample.description, answer.subjects, answer.related)
@@ -195,46 +236,69 @@ def _judge(
             continue
         gold = gold_texts(sample)
         judgement = gold.judge(plan.spans)
-        categories = {normalise(each.text): each.category or each.type for each in sample.entities}
-        leaks = hides = 0
-        for each, masked, readable in zip(
+        categories = {
+            normalise(entity.text): entity.category or entity.type for entity in sample.entities
+        }
+        leaked: list[str] = []
+        unneeded: list[str] = []
+        hidden = 0
+        for text, masked_spans, readable in zip(
             gold.texts, judgement.hidden, judgement.readable, strict=True
         ):
-            if each.needed:
-                hides += bool(each.spans) and readable == 0
-            elif each.spans:
-                unneeded[categories[each.text]] += 1
-                if masked < len(each.spans):
-                    leaked[categories[each.text]] += 1
-                    leaks += 1
-        cases.append((sample, leaks, hides))
-    most = tuple((name, many, unneeded[name]) for name, many in leaked.most_common(_CATEGORIES))
-    return most, tuple(_telling(cases))
+            if not text.spans:
+                continue
+            if text.needed:
+                hidden += readable == 0
+            else:
+                unneeded.append(categories[text.text])
+                if masked_spans < len(text.spans):
+                    leaked.append(categories[text.text])
+        masked.append(_MaskedSample(sample, leaked, unneeded, hidden))
+    return masked
 
 
-def _telling(cases: Sequence[tuple[Sample, int, int]]) -> Iterator[tuple[str, str]]:
-    """Return (title, id) of a correct sample, one that leaks, and one that hides a needed value.
+def _leaked_categories(masked: Iterable[_MaskedSample]) -> tuple[LeakedCategory, ...]:
+    """Return the categories with most leaked texts, the most first."""
+    leaked = Counter[str]()
+    unneeded = Counter[str]()
+    for item in masked:
+        leaked.update(item.leaked)
+        unneeded.update(item.unneeded)
+    return tuple(
+        LeakedCategory(name, readable=count, unneeded=unneeded[name])
+        for name, count in leaked.most_common(_CATEGORIES)
+    )
 
-    Args:
-        cases: samples, each with how many texts leak and how many are hidden in vain.
-    """
-    found = {
-        "Masked as it should be": [(len(s.related), s) for s, *faults in cases if not any(faults)],
-        "Leaks what the query does not need": [(leak, s) for s, leak, hide in cases if not hide],
-        "Hides what the query needs": [(hide, s) for s, leak, hide in cases if not leak],
+
+def _find_examples(masked: Sequence[_MaskedSample]) -> dict[str, str]:
+    """Return the ids of a correct sample, one that leaks, and one that hides a needed value."""
+    counts = {
+        "Masked as it should be": [
+            (len(item.sample.related), item.sample)
+            for item in masked
+            if not item.leaked and not item.hidden
+        ],
+        "Leaks what the query does not need": [
+            (len(item.leaked), item.sample) for item in masked if not item.hidden
+        ],
+        "Hides what the query needs": [
+            (item.hidden, item.sample) for item in masked if not item.leaked
+        ],
     }
-    for title, counted in found.items():
-        fitting = [(count, sample) for count, sample in counted if count]
-        if fitting:
-            # The clearest, then the shortest.
-            _, sample = min(fitting, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
-            yield title, sample.id
+    examples: dict[str, str] = {}
+    for title, counted in counts.items():
+        # Prefer two texts or more, then a short description.
+        order = sorted(counted, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
+        if order and order[0][0]:
+            examples[title] = order[0][1].id
+    return examples
 
 
-def _dataset_name(given: str, stored: Iterable[str]) -> str | None:
-    if given == ALL:
+def _dataset_name(requested: str, stored: Iterable[str]) -> str | None:
+    """Return the name in the leaderboard of a requested dataset; None for all."""
+    if requested == ALL:
         return None
-    return given if given in stored else load_dataset(given).name
+    return requested if requested in stored else load_dataset(requested).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +306,7 @@ class _Shown:
     """A run in the report: with its detection run, or a detection run on its own.
 
     Attributes:
-        rows: of the leaderboard, those of the detection too.
+        rows: rows of the leaderboard, including those of the detection run.
     """
 
     run: Run
@@ -254,62 +318,66 @@ class _Shown:
         return _name(self.run)
 
     @property
-    def asked(self) -> list[Run | None]:
-        """The runs for detection and for query-related, or the run that rewrote the texts."""
-        if self.run.task is Task.REWRITE:
-            return [self.run]
-        alone = self.run.task is Task.DETECTION
-        return [self.run, None] if alone else [self.run.detection, self.run]
+    def runs(self) -> list[Run | None]:
+        """The runs for detection and for query-related, or the run for rewriting alone."""
+        match self.run.task:
+            case Task.REWRITE:
+                return [self.run]
+            case Task.DETECTION:
+                return [self.run, None]
+            case _:
+                return [self.run.detection, self.run]
 
 
 def _name(run: Run) -> str:
     card = run.manifest.system
-    # Of a submission, rewritten texts are not of the run that answers queries.
+    # A submission may have a run for queries and another for rewriting.
     if card.task is Task.REWRITE and not card.prompt:
         return f"{run.source}:{card.model} ({card.task})"
-    alone = card.task is Task.DETECTION and card.prompt
-    name = f"{card.model} ({card.prompt})" if alone else system_name(card.model, card.prompt)
-    # As `pii-bench compare` tells them apart.
+    if card.task is Task.DETECTION and card.prompt:
+        name = f"{card.model} ({card.prompt})"
+    else:
+        name = system_name(card.model, card.prompt)
+    # The same prefix as in `pii-bench compare`.
     return name if run.source is Source.RUN else f"{run.source}:{name}"
 
 
 def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
     """Return query-related and rewriting runs, then detection runs that belong to none of them."""
     detections: dict[int, tuple[Run, list[Row]]] = {}
-    related = []
+    others: list[tuple[Run, list[Row]]] = []
     for run, rows in scored:
         if run.manifest.system.task is Task.DETECTION:
             detections[id(run)] = run, rows
         elif rows:
-            related.append((run, rows))
-    shown = [
-        _Shown(run, (*rows, *detections.get(id(run.detection), (run, ()))[1]), _answers(run))
-        for run, rows in related
-    ]
-    used = {id(run.detection) for run, _ in related}
-    return shown + [
-        _Shown(run, tuple(rows), _answers(run))
-        for number, (run, rows) in detections.items()
-        if number not in used
-    ]
+            others.append((run, rows))
+    shown: list[_Shown] = []
+    for run, rows in others:
+        _, detection_rows = detections.get(id(run.detection), (run, []))
+        shown.append(_Shown(run, (*rows, *detection_rows), _answers(run)))
+    used = {id(run.detection) for run, _ in others}
+    for key, (run, rows) in detections.items():
+        if key not in used:
+            shown.append(_Shown(run, tuple(rows), _answers(run)))
+    return shown
 
 
 def _answers(run: Run) -> Answers:
-    detection = run.detection
-    if run.manifest.system.task is Task.REWRITE:
-        return Answers(names_subjects=False, by_task={Task.REWRITE: run.predictions})
-    if run.manifest.system.task is Task.DETECTION:
-        detection = run
     by_task: dict[Task, Mapping[str, Prediction]] = {}
+    detection = run.detection
+    match run.manifest.system.task:
+        case Task.REWRITE:
+            return Answers(names_subjects=False, by_task={Task.REWRITE: run.predictions})
+        case Task.DETECTION:
+            detection = run
+        case _:
+            by_task[Task.QUERY_RELATED] = run.with_subjects
     if detection is not None:
         by_task[Task.DETECTION] = detection.predictions
-    if detection is not run:
-        by_task[Task.QUERY_RELATED] = run.with_subjects
-    if (masking := run.masking) is not None:
-        by_task[Task.MASKING] = masking
+    if run.masking is not None:
+        by_task[Task.MASKING] = run.masking
     return Answers(
-        names_subjects=detection is not None and detection.names_subjects,
-        by_task=by_task,
+        names_subjects=detection is not None and detection.names_subjects, by_task=by_task
     )
 
 
@@ -317,36 +385,34 @@ def _record(
     shown: Sequence[_Shown], texts: Texts, leaks: Leaks | None, progress: Callable[[str], None]
 ) -> Record:
     vocabulary = Vocabulary()
-    found = {each.run.dataset.name: each.run.dataset for each in shown}
-    # In the order of the catalog; others as they come.
-    names = [
-        *(name for name in DATASETS if name in found),
-        *(n for n in found if n not in DATASETS),
-    ]
+    by_name = {item.run.dataset.name: item.run.dataset for item in shown}
+    # Ours in the order of the catalog, then others.
+    names = [name for name in DATASETS if name in by_name]
+    names += [name for name in by_name if name not in DATASETS]
     datasets: list[Record] = []
     runs: list[Record] = []
-    for number, name in enumerate(names):
-        members = [each for each in shown if each.run.dataset.name == name]
-        with_texts = texts.include(found[name])
+    for dataset_index, name in enumerate(names):
+        members = [item for item in shown if item.run.dataset.name == name]
+        with_texts = texts.include(by_name[name])
         progress(f"writing {len(members)} {'run' if len(members) == 1 else 'runs'} on {name}")
         encoded = [
             encode_sample(
-                sample, [each.answers for each in members], vocabulary if with_texts else None
+                sample, [item.answers for item in members], vocabulary if with_texts else None
             )
-            for sample in found[name].samples
+            for sample in by_name[name].samples
         ]
         samples = [sample for sample, _ in encoded]
         datasets.append({"name": name, "texts": with_texts, "samples": samples})
         runs += [
             {
-                "dataset": number,
-                "name": each.name,
-                "oracle": each.run.manifest.system.oracle,
-                "recipients": each.rows[0].unmasked_text_to,
-                "prompts": _prompts(each) if with_texts else [],
-                "answers": [answers[place] for _, answers in encoded],
+                "dataset": dataset_index,
+                "name": item.name,
+                "oracle": item.run.manifest.system.oracle,
+                "recipients": item.rows[0].unmasked_text_to,
+                "prompts": _prompts(item) if with_texts else [],
+                "answers": [answers[index] for _, answers in encoded],
             }
-            for place, each in enumerate(members)
+            for index, item in enumerate(members)
         ]
         if with_texts:
             _add_calls(members, encoded)
@@ -365,19 +431,20 @@ def _record(
 
 
 def _prompts(shown: _Shown) -> list[str]:
-    return ["" if run is None else prompt_of(run.manifest.system) for run in shown.asked]
+    return ["" if run is None else prompt_of(run.manifest.system) for run in shown.runs]
 
 
 def _add_calls(
     members: Sequence[_Shown], encoded: Sequence[tuple[Record, list[Record | None]]]
 ) -> None:
-    """Add `x` to each answer of a chat model: the raw answer per task, or None."""
-    for place, each in enumerate(members):
-        calls = [{} if run is None else calls_of(run) for run in each.asked]
+    """Add the calls of a chat model to each answer as `x`: one per run, or None."""
+    for index, item in enumerate(members):
+        calls_by_run = [{} if run is None else calls_of(run) for run in item.runs]
         for sample, answers in encoded:
-            said = [own.get(sample["id"]) for own in calls]
-            if any(said) and (answer := answers[place]) is not None:
-                answer["x"] = said
+            calls = [by_id.get(sample["id"]) for by_id in calls_by_run]
+            answer = answers[index]
+            if any(calls) and answer is not None:
+                answer["x"] = calls
 
 
 def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) -> list[Record]:
@@ -387,6 +454,6 @@ def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) 
         if dataset["name"] == leaks.dataset and dataset["texts"] and named:
             return [
                 {"set": leaks.dataset, "run": leaks.system, "sample": sample_id, "title": title}
-                for title, sample_id in leaks.examples
+                for title, sample_id in leaks.examples.items()
             ]
     return []

@@ -28,11 +28,11 @@ SCRIPTS: Final = (
     *html.SCRIPTS,
     *(ASSETS / name for name in ("marks.js", "answers.js", "samples.js")),
 )
-"""In the order in which they are joined to one."""
+"""The scripts of the page, in the order in which they are joined."""
 
 _LEAD: Final = (
-    "How well systems mask what a question does not need, and every sample with what they said of "
-    "it."
+    "How well systems mask what a question does not need, and every sample with the answers of "
+    "each system."
 )
 _LINKS: Final = {
     "summary": "Summary",
@@ -41,7 +41,7 @@ _LINKS: Final = {
     "leaderboard": "Tables",
 }
 
-# JSON may hold these; a line of script, or UTF-8, may not, and a terminal should not.
+# Characters that JSON allows but a script element, UTF-8 or a terminal does not.
 _ESCAPED: Final = re.compile("[<\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -77,15 +77,16 @@ def _leaks(leaks: Leaks | None) -> str:
     if leaks is None or not leaks.categories:
         return ""
     lines = "".join(
-        f"<li><span>{html_text(name)}</span>"
+        f"<li><span>{html_text(category.name)}</span>"
         f'<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect width="{100 * leaked / of:.1f}" height="6"/></svg>'
-        f"<small>{leaked} of {of}</small></li>"
-        for name, leaked, of in leaks.categories
+        f'<rect width="{100 * category.readable / category.unneeded:.1f}" height="6"/></svg>'
+        f"<small>{category.readable} of {category.unneeded}</small></li>"
+        for category in leaks.categories
     )
     return (
-        f"<h3>What leaks</h3>\n<p>Values that no query needs and that can still be read after "
-        f"<b>{html_text(leaks.title)}</b> on {html_text(leaks.dataset)}, by category:</p>\n"
+        f"<h3>What leaks</h3>\n<p>Values that the query does not need and that "
+        f"<b>{html_text(leaks.title)}</b> leaves readable on {html_text(leaks.dataset)}, by "
+        "category:</p>\n"
         f'<ul class="leaks">{lines}</ul>\n'
     )
 
@@ -94,16 +95,16 @@ def _notes(report: Report) -> str:
     notes = []
     if report.foreign_texts:
         notes.append(
-            f"This file holds the texts of {_listed(report.foreign_texts)}. They are not among "
-            "the synthetic datasets of pii_bench: the file is as private as they are."
+            f"This file contains the texts of {_listed(report.foreign_texts)}, which are not "
+            "synthetic datasets of pii_bench. Treat the file as you treat these texts."
         )
     if report.without_texts:
         notes.append(
-            f"The texts of {_listed(report.without_texts)} are left out: of their samples there "
-            "are only ids and figures."
+            f"The texts of {_listed(report.without_texts)} are left out; their samples have "
+            "only ids and figures."
         )
     if report.left_out:
-        notes.append(f"Runs left out, for they could not be read: {len(report.left_out)}.")
+        notes.append(f"Runs left out because they could not be read: {len(report.left_out)}.")
     return "".join(f'<p class="note">{note}</p>' for note in notes)
 
 
@@ -123,5 +124,5 @@ def _figures(figures: Figures) -> str:
 
 
 def _image(svg: str) -> str:
-    # As an image it can neither run nor load anything, and its ids stay its own.
+    # An image cannot run scripts or load files, and its ids do not clash with those of the page.
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

@@ -42,8 +42,8 @@ _TRACES: Final = {trace: number for number, trace in enumerate(Trace)}
 _SIDES: Final = {side: number for number, side in enumerate(Side)}
 
 
-# Where the page puts description, query and choices: code points for private use.
-_PLACES: Final = Sample(
+# A sample with placeholders, code points for private use, for description, query and choices.
+_PLACEHOLDERS: Final = Sample(
     "", "\ue000", "\ue001", (Subject("A", (Entity("\ue002", "PER", spans=((0, 1),)),)),), ()
 )
 _BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
@@ -51,9 +51,9 @@ _BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The numbers of the names shared by all samples, in the order of first use.
+    """Numbers of the types, categories and tags of all samples, in the order of first use.
 
-    Those of types (the seven first), of categories and of tags.
+    The seven types come first.
     """
 
     types: dict[str, int] = field(
@@ -73,9 +73,9 @@ class Answers:
     """The predictions of a system for the samples of a dataset.
 
     Attributes:
-        names_subjects: whether its detection tells whose the entities are.
-        by_task: sample id to the prediction, for each task that it answers; those of
-            query-related have the detected subjects too, where there are any.
+        names_subjects: True if the detection assigns entities to subjects.
+        by_task: predictions by task and sample id; those for query-related also have the
+            detected subjects if there are any.
     """
 
     names_subjects: bool
@@ -88,22 +88,22 @@ def encode_sample(
     """Encode a sample and the answers of several runs.
 
     Args:
-        sample: gold.
-        runs: those of its dataset.
-        vocabulary: where names are numbered; None leaves out all texts, and places in them.
+        sample: sample with gold.
+        runs: runs on its dataset.
+        vocabulary: numbers of names; None leaves out all texts and positions.
 
     Returns:
         The sample: `id`, and with texts `d` (description), `q` (query), `s` (ids of subjects),
-        `g` (gold: text, type, category or -1, subject, 1 if needed, places), `t` (texts: their
-        places, or the text itself where it has none).
-        For each run None where nothing was asked, else `s` (status for each task or None), `f`
-        (for each task F1, precision, recall, RougeL-F; for detection Ent-F1 behind them; for
-        masking and rewriting None, H, protection, retention and collateral; None where it is not
-        scored), `e` (for query-related and masking class, side and count in turn), `l` (of a
-        rewriting: texts not needed that are told as written, restated, in part), and with texts
-        what there is of `d` (subjects: text and type in turn), `r` (texts chosen), `m` (start, end
-        and tag in turn) and `w` (a rewriting, and of each gold text its number, its trace and
-        where the rewriting tells it).
+        `g` (gold: text, type, category or -1, subject, 1 if needed, positions), `t` (texts: their
+        positions, or the text itself if it is not in the description).
+        For each run None without an answer, else `s` (status for each task or None), `f` (for
+        each task F1, precision, recall, RougeL-F; for detection then Ent-F1; for masking and
+        rewriting then None, H, protection, retention and collateral; None if not scored), `e`
+        (for query-related and masking alternating class, side and count), `l` (for rewriting:
+        number of unneeded texts that it repeats, restates, and repeats in part), and with texts,
+        as far as predicted, `d` (subjects: alternating text and type), `r` (texts chosen), `m`
+        (alternating start, end and tag) and `w` (the rewritten text, and for each gold text its
+        number, its trace and the positions of the trace).
     """
     record: Record = {"id": sample.id}
     if vocabulary is None:
@@ -131,55 +131,69 @@ def encode_sample(
     for run in runs:
         answer = _figures(sample, run)
         if answer is not None:
-            answer |= _said(sample, run, texts, vocabulary)
+            answer |= _encode_texts(sample, run, texts, vocabulary)
         answers.append(answer)
-    return record | {"t": texts.listed}, answers
+    return record | {"t": texts.encoded}, answers
 
 
 class _Texts:
-    """The distinct texts of a sample, numbered in order of first use."""
+    """The distinct texts of a sample, numbered in order of first use.
 
-    def __init__(self, text: str) -> None:
-        self.locator = locator_of(text)
-        self.listed: list[list[int] | str] = []
+    Attributes:
+        encoded: for each text its positions in the description, or the text if there are none.
+    """
+
+    def __init__(self, description: str) -> None:
+        self.locator = locator_of(description)
+        self.encoded: list[list[int] | str] = []
         self._numbers: dict[str, int] = {}
-        self._units = _units(text)
+        self._units = _units(description)
 
     def number(self, text: str) -> int:
+        """Return the number of a text."""
         key = normalise(text)
         if key not in self._numbers:
-            self._numbers[key] = len(self.listed)
-            self.listed.append(self.offsets(self.locator.spans(text)) or key)
+            self._numbers[key] = len(self.encoded)
+            self.encoded.append(self.offsets(self.locator.spans(text)) or key)
         return self._numbers[key]
 
     def offsets(self, spans: Iterable[Span]) -> list[int]:
-        return [self._units[edge] for span in spans for edge in span]
+        """Return the starts and ends of spans of the description in UTF-16 code units."""
+        return _offsets(self._units, spans)
 
 
 def _units(text: str) -> tuple[int, ...]:
-    """Return the UTF-16 offset of each code point."""
+    """Return the UTF-16 offset of each code point, and of the end."""
     return (0, *accumulate(1 + (character > "\uffff") for character in text))
+
+
+def _offsets(units: Sequence[int], spans: Iterable[Span]) -> list[int]:
+    """Convert spans in code points to alternating starts and ends in UTF-16 code units."""
+    offsets: list[int] = []
+    for start, end in spans:
+        offsets += (units[start], units[end])
+    return offsets
 
 
 def _figures(sample: Sample, run: Answers) -> Record | None:
     """Return statuses, metrics and errors, without texts."""
-    given = {task: _given(task, sample, run) for task in Task}
-    if not any(given.values()):
+    answers = {task: _answer(task, sample, run) for task in Task}
+    if not any(answers.values()):
         return None
     record: Record = {
-        "s": [None if each is None else _STATUSES[each.status] for each in given.values()],
-        "f": [_scores(task, sample, each, run) for task, each in given.items()],
-        "e": [_errors(task, sample, given[task]) for task in (Task.QUERY_RELATED, Task.MASKING)],
+        "s": [None if answer is None else _STATUSES[answer.status] for answer in answers.values()],
+        "f": [_scores(task, sample, answer, run) for task, answer in answers.items()],
+        "e": [_errors(task, sample, answers[task]) for task in (Task.QUERY_RELATED, Task.MASKING)],
     }
-    rewriting = given[Task.REWRITE]
-    told = None if rewriting is None else traces_of(sample, rewriting.rewritten)
-    if told is not None:
-        leaks = [each.trace for each in told if each.leaks]
+    rewriting = answers[Task.REWRITE]
+    traces = None if rewriting is None else traces_of(sample, rewriting.rewritten)
+    if traces is not None:
+        leaks = [text_trace.trace for text_trace in traces if text_trace.leaks]
         record["l"] = [leaks.count(trace) for trace in Trace if trace is not Trace.GONE]
     return record
 
 
-def _given(task: Task, sample: Sample, run: Answers) -> Prediction | None:
+def _answer(task: Task, sample: Sample, run: Answers) -> Prediction | None:
     return run.by_task.get(task, {}).get(sample.id) if applicable(task, [sample]) else None
 
 
@@ -195,13 +209,14 @@ def _scores(
     if task is Task.DETECTION:
         figures = figures if run.names_subjects else [None] * len(figures)
         figures.append(score.metrics["entity"].f1)
-    elif (left := score.masked_text) is not None:
-        h = harmonic_mean(left.protection, left.retention)
-        figures += [None, h, left.protection, left.retention, left.collateral]
-    return [None if each is None else _short(each) for each in figures]
+    elif (masked := score.masked_text) is not None:
+        h = harmonic_mean(masked.protection, masked.retention)
+        figures += [None, h, masked.protection, masked.retention, masked.collateral]
+    return [None if figure is None else _shorten(figure) for figure in figures]
 
 
-def _short(figure: float) -> float:
+def _shorten(figure: float) -> float:
+    """Return a figure with at most four decimals, as an integer if it is whole."""
     rounded = round(figure, 4)
     return int(rounded) if rounded.is_integer() else rounded
 
@@ -209,63 +224,57 @@ def _short(figure: float) -> float:
 def _errors(task: Task, sample: Sample, answer: Prediction | None) -> list[int]:
     if answer is None or not answer.status.scored:
         return []
-    numbered = sorted(
-        (_CLASSES[kind], _SIDES[side], count)
-        for (kind, side), count in classify(task, sample, answer).items()
-    )
-    return [number for each in numbered for number in each]
+    errors: list[int] = []
+    counts = classify(task, sample, answer)
+    for kind, side in sorted(counts, key=lambda error: (_CLASSES[error[0]], _SIDES[error[1]])):
+        errors += (_CLASSES[kind], _SIDES[side], counts[kind, side])
+    return errors
 
 
-def _said(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -> Record:
+def _encode_texts(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -> Record:
     """Return the texts and positions of an answer."""
-    found, chosen, masking, rewriting = (_given(task, sample, run) for task in Task)
-    said: Record = {}
-    if found is not None and found.subjects is not None:
-        said["d"] = [
-            [
-                number
-                for text, pii_type in subject
-                if text.strip()
-                for number in (
-                    texts.number(text),
-                    _number(vocabulary.types, normalise_type(pii_type)),
-                )
-            ]
-            for subject in found.subjects
-        ]
-    if chosen is not None and chosen.related is not None:
-        said["r"] = [*dict.fromkeys(texts.number(text) for text in chosen.related if text.strip())]
+    record: Record = {}
+    detection = _answer(Task.DETECTION, sample, run)
+    if detection is not None and detection.subjects is not None:
+        record["d"] = [_encode_subject(each, texts, vocabulary) for each in detection.subjects]
+    query_related = _answer(Task.QUERY_RELATED, sample, run)
+    if query_related is not None and query_related.related is not None:
+        chosen = [texts.number(text) for text in query_related.related if text.strip()]
+        record["r"] = list(dict.fromkeys(chosen))
+    masking = _answer(Task.MASKING, sample, run)
     if masking is not None and masking.subjects is not None:
         entities = [pair for subject in masking.subjects for pair in subject]
         masked = mask(sample.description, entities, masking.related or (), locator=texts.locator)
-        said["m"] = [
-            number
-            for span in masked.spans
-            for number in (
-                *texts.offsets([(span.start, span.end)]),
-                _number(vocabulary.tags, span.tag),
-            )
-        ]
+        record["m"] = []
+        for span in masked.spans:
+            tag = _number(vocabulary.tags, span.tag)
+            record["m"] += [*texts.offsets([(span.start, span.end)]), tag]
+    rewriting = _answer(Task.REWRITE, sample, run)
     if rewriting is not None and rewriting.rewritten is not None:
         units = _units(rewriting.rewritten)
-        said["w"] = [
-            rewriting.rewritten,
-            [
-                [
-                    texts.number(each.text.text),
-                    _TRACES[each.trace],
-                    [units[edge] for span in each.spans for edge in span],
-                ]
-                for each in traces_of(sample, rewriting.rewritten) or ()
-            ],
+        traces = [
+            [texts.number(trace.text.text), _TRACES[trace.trace], _offsets(units, trace.spans)]
+            for trace in traces_of(sample, rewriting.rewritten) or ()
         ]
-    return said
+        record["w"] = [rewriting.rewritten, traces]
+    return record
+
+
+def _encode_subject(
+    entities: Iterable[tuple[str, str]], texts: _Texts, vocabulary: Vocabulary
+) -> list[int]:
+    """Return alternating numbers of texts and types; blank texts are left out."""
+    numbers: list[int] = []
+    for text, pii_type in entities:
+        if text.strip():
+            numbers += (texts.number(text), _number(vocabulary.types, normalise_type(pii_type)))
+    return numbers
 
 
 def prompt_of(card: SystemCard) -> str:
     """Return the prompt of a chat model, with placeholders for the sample.
 
-    Empty for a system without a prompt, and where today's prompt is another.
+    Empty for a system without a prompt, and if the prompt has changed since the run.
     """
     name = card.prompt.partition("+")[0]
     strategy = DETECTION if name == DETECTION.name else STRATEGIES.get(name)
@@ -273,36 +282,39 @@ def prompt_of(card: SystemCard) -> str:
         return ""
     try:
         prompt = load_prompt(strategy, output=card.output, taxonomy=card.taxonomy or "paper")
-    except PiiBenchError:  # a taxonomy of its own that is no longer there
+    except PiiBenchError:
+        # The run used a taxonomy file that no longer exists.
         return ""
     if prompt.sha256 != card.prompt_sha256:
         return ""
-    return "\n\n".join(message.content for message in prompt.messages(_PLACES))
+    return "\n\n".join(message.content for message in prompt.messages(_PLACEHOLDERS))
 
 
 def calls_of(run: Run) -> dict[str, list[str | int | float | None]]:
     """Return sample id to raw answer, input and output tokens, seconds, and cost at current prices.
 
-    Empty for what has no prompt: its answer is what the page shows as found and chosen.
+    Empty for a system without a prompt, which has no raw answers.
     """
     if run.files is None or not run.manifest.system.prompt_sha256:
         return {}
     price = price_of(run.manifest.system.model)
-    found: dict[str, list[str | int | float | None]] = {}
+    calls: dict[str, list[str | int | float | None]] = {}
     for _, record in read_lines(run.files.responses, unreadable=[]):
-        said = record.completions
-        if not said:
+        draws = record.completions
+        if not draws:
             continue
-        counted = [(each.usage, each.batched) for each in said if each.usage is not None]
-        whole = len(counted) == len(said)
-        seconds = [each.seconds for each in said if each.seconds is not None]
-        usd = None if price is None else sum(cost(usage, price, by) for usage, by in counted)
-        found[record.id] = [
-            _BETWEEN_DRAWS.join(each.text for each in said),
-            sum(usage.input_tokens for usage, _ in counted) if whole else None,
-            sum(usage.output_tokens for usage, _ in counted) if whole else None,
-            # Draws are asked for at the same time.
+        counted = [(draw.usage, draw.batched) for draw in draws if draw.usage is not None]
+        complete = len(counted) == len(draws)
+        seconds = [draw.seconds for draw in draws if draw.seconds is not None]
+        usd = None
+        if complete and price is not None:
+            usd = round(sum(cost(usage, price, batched) for usage, batched in counted), 6)
+        calls[record.id] = [
+            _BETWEEN_DRAWS.join(draw.text for draw in draws),
+            sum(usage.input_tokens for usage, _ in counted) if complete else None,
+            sum(usage.output_tokens for usage, _ in counted) if complete else None,
+            # Draws run at the same time.
             round(max(seconds), 2) if seconds else None,
-            None if usd is None or not whole else round(usd, 6),
+            usd,
         ]
-    return found
+    return calls

@@ -1,6 +1,6 @@
-"""Detectors by name; a detector finds the PII of a text and assigns no subjects.
+"""Detectors by name, their interface, and what they share: cleaning spans, mapping labels.
 
-Also their interface, clean-up of spans, and maps of labels to types.
+A detector finds the PII of a text, but does not assign it to subjects.
 """
 
 from __future__ import annotations
@@ -37,36 +37,35 @@ class Detector(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What identifies it besides the name: versions, hashes of weights."""
+        """The settings that results depend on: versions, hashes of weights."""
 
     @property
     def types(self) -> frozenset[PiiType]:
         """The types that it can find."""
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """Return the spans of any text, in order, without overlaps."""
+        """Return the spans of a text, in order and without overlaps."""
 
 
 def encodable(text: str) -> str:
-    """Replace each lone surrogate by U+FFFD: libraries in C refuse them.
-
-    Offsets stay: one code point replaces one.
-    """
+    """Replace lone surrogates, which libraries in C refuse, by U+FFFD; offsets stay the same."""
     return _SURROGATE.sub("�", text)
 
 
-def tidy(text: str, found: Iterable[DetectedSpan]) -> list[DetectedSpan]:
+def tidy(text: str, spans: Iterable[DetectedSpan]) -> list[DetectedSpan]:
     """Strip white space from spans, drop empty and overlapping ones, and sort them.
 
-    Of two spans that overlap, the longer stays; of two of one length the earlier; of two
-    at one place the one that comes first in `found`.
+    Of overlapping spans the longest is kept, of equally long ones the first, of spans in one
+    place the first of `spans`.
     """
-    trimmed = [span for span in (_trim(text, each) for each in found) if span.start < span.end]
-    taken = bytearray(len(text))
+    trimmed = [_trim(text, span) for span in spans]
+    longest_first = sorted(trimmed, key=lambda span: (span.start - span.end, span.start))
+    covered = bytearray(len(text))
     kept: list[DetectedSpan] = []
-    for span in sorted(trimmed, key=lambda span: (span.start - span.end, span.start)):
-        if not any(taken[span.start : span.end]):
-            taken[span.start : span.end] = bytes([1]) * (span.end - span.start)
+    for span in longest_first:
+        length = span.end - span.start
+        if length > 0 and not any(covered[span.start : span.end]):
+            covered[span.start : span.end] = b"\1" * length
             kept.append(span)
     return sorted(kept, key=lambda span: span.start)
 
@@ -80,8 +79,12 @@ def _trim(text: str, span: DetectedSpan) -> DetectedSpan:
 def import_part(module: str, install: str) -> Any:
     """Import a module of an extra.
 
+    Args:
+        module: name of the module.
+        install: command that installs the extra, for the error.
+
     Raises:
-        MissingExtraError: it, or something that it imports, is not installed.
+        MissingExtraError: If the module or one that it imports is not installed.
     """
     try:
         return importlib.import_module(module)
@@ -99,18 +102,18 @@ class LabelMap:
     """The types of a detector's labels; an unknown label is an error.
 
     Attributes:
-        name: names it in errors.
-        types: label to type, or to None where what it marks has none of the seven.
+        name: name in errors.
+        types: type of each label; None if it is not PII or has none of the seven types.
     """
 
     name: str
     types: Mapping[str, PiiType | None]
 
     def type_of(self, label: str) -> PiiType | None:
-        """Return the type of a label; None if it is not PII here.
+        """Return the type of a label; None if it has none.
 
         Raises:
-            UnknownNameError: the map lacks the label.
+            UnknownNameError: If the map lacks the label.
         """
         if label not in self.types:
             raise UnknownNameError(f"label of {self.name}", label, self.types)
@@ -120,41 +123,43 @@ class LabelMap:
         """Check that the map has all labels of a detector, and return their types.
 
         Raises:
-            UnknownNameError: it lacks one; of several, the first by name.
+            UnknownNameError: If it lacks a label; of several, the error names the first.
         """
         types = [self.type_of(label) for label in sorted(labels)]
-        return frozenset(each for each in types if each is not None)
+        return frozenset(pii_type for pii_type in types if pii_type is not None)
 
-    def spans(self, text: str, found: Iterable[tuple[int, int, str]]) -> list[DetectedSpan]:
+    def spans(self, text: str, labelled: Iterable[tuple[int, int, str]]) -> list[DetectedSpan]:
         """Convert (start, end, label) to clean spans of our types.
 
         Raises:
-            UnknownNameError: the map lacks a label.
+            UnknownNameError: If the map lacks a label.
         """
-        typed = ((start, end, self.type_of(label)) for start, end, label in found)
-        return tidy(text, (DetectedSpan(s, e, kind) for s, e, kind in typed if kind is not None))
+        spans: list[DetectedSpan] = []
+        for start, end, label in labelled:
+            pii_type = self.type_of(label)
+            if pii_type is not None:
+                spans.append(DetectedSpan(start, end, pii_type))
+        return tidy(text, spans)
 
     @property
     def sha256(self) -> str:
-        """Hash of the content, independent of name and order."""
+        """Hash of the labels and types, independent of name and order."""
         canonical = json.dumps(dict(self.types), sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def read_label_map(path: Path) -> LabelMap:
-    """Read a map from a JSON file: an object of label to type, or to null.
-
-    It replaces a detector's own map and adds nothing to it.
+    """Read a map, which replaces a detector's own, from a JSON object of label to type or null.
 
     Raises:
-        InputFileError: it cannot be read, is no such object, a label comes twice, or a
-            type is not one of the seven.
+        InputFileError: If the file cannot be read or is not such an object, a label is
+            repeated, or a type is not one of the seven.
     """
     try:
         record = json.loads(path.read_bytes(), object_pairs_hook=_object)
         if not isinstance(record, dict):
             raise RecordError("must be an object of label to type or null")
-        return LabelMap(path.name, {label: _type(label, each) for label, each in record.items()})
+        return LabelMap(path.name, {label: _type(label, value) for label, value in record.items()})
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except RecordError as error:
@@ -167,7 +172,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     labels = Counter(label for label, _ in pairs)
     for label, times in labels.items():
         if times > 1:
-            raise RecordError(f"label {label!r} comes twice")
+            raise RecordError(f"label {label!r} is repeated")
     return dict(pairs)
 
 
@@ -182,10 +187,10 @@ def _type(label: str, value: object) -> PiiType | None:
 
 
 PRESIDIO: Final = LabelMap("Presidio", types_of("presidio"))
-"""Every entity that a recognizer of presidio-analyzer 2.2.366 declares, enabled or not."""
+"""All entities of the recognizers of presidio-analyzer 2.2.366, also of disabled ones."""
 
 SPACY: Final = LabelMap("spaCy", types_of("spacy"))
-"""OntoNotes 5, as spaCy's models for English name it."""
+"""The labels of spaCy's English models, which are those of OntoNotes 5."""
 
 HUGGING_FACE_SETS: Final = ("conll", "spacy", "ai4privacy", "datafog")
 
@@ -195,7 +200,7 @@ HUGGING_FACE: Final = LabelMap(
         {label: kind for name in HUGGING_FACE_SETS for label, kind in types_of(name).items()}
     ),
 )
-"""CoNLL-2003, OntoNotes, AI4Privacy and DataFog as one; where two have a label, they agree."""
+"""The labels of CoNLL-2003, OntoNotes, AI4Privacy and DataFog, which do not contradict."""
 
 
 DETECTORS: Final = ("bilstm-crf", "bilstm-crf-words", "presidio", "spacy", "hf")
@@ -205,7 +210,7 @@ _WITH_OUR_TYPES: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
 
 
 def detector_names() -> list[str]:
-    """Return the names in the user's spelling: `presidio`, `hf:PATH`."""
+    """Return the names as a user writes them: `presidio`, `hf:PATH`."""
     return [f"{name}:PATH" if name in _WITH_PATH else name for name in DETECTORS]
 
 
@@ -213,7 +218,7 @@ def check_detector(name: str) -> None:
     """Raise an error for a name that is not in `detector_names`.
 
     Raises:
-        UnknownNameError: no such detector.
+        UnknownNameError: If there is no such detector.
     """
     kind, _, path = name.partition(":")
     if kind not in DETECTORS or bool(path) != (kind in _WITH_PATH):
@@ -224,19 +229,19 @@ def build_detector(name: str, label_map: Path | None = None) -> Detector:
     """Build a detector by name.
 
     Args:
-        name: one of `DETECTORS`, with a colon and a path where it needs one.
-        label_map: a file instead of its own map, see `read_label_map`.
+        name: one of `DETECTORS`, followed by a colon and a path if it needs one.
+        label_map: file that replaces the detector's own map, see `read_label_map`.
 
     Raises:
-        UnknownNameError: no such detector, or a label that the map lacks.
-        PiiBenchError: a map for a detector whose labels are our types.
-        InputFileError: the map, the model or the checkpoint is broken.
-        MissingExtraError: what the detector needs is not installed.
+        UnknownNameError: If there is no such detector, or the map lacks a label.
+        PiiBenchError: If a map is given for a detector whose labels are our types.
+        InputFileError: If the map, the model or the checkpoint is broken.
+        MissingExtraError: If a package that the detector needs is not installed.
     """
     check_detector(name)
     kind, _, path = name.partition(":")
     if label_map is not None and kind in _WITH_OUR_TYPES:
-        raise PiiBenchError(f"detector {name!r} gives our types: it takes no map of labels")
+        raise PiiBenchError(f"detector {name!r} already has our types and takes no label map")
     labels = None if label_map is None else read_label_map(label_map)
     match kind:
         case "presidio":

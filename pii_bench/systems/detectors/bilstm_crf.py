@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from pii_bench.systems.tagger.vocabulary import Features
 
 SHIPPED: Final = DATA / "models" / "bilstm-crf"
-"""Where the weights that `make train` made lie."""
+"""Folder of the weights that `make train` writes."""
 
 
 class BiLstmCrfDetector:
-    """Runs the weights of a folder (`tagger/train.py` writes one) on one thread (`Detector`).
+    """A BiLSTM-CRF, which runs on one thread (`Detector`).
 
-    Its name in results is the folder's; its identity is the hash of the weights, transitions and
-    vocabulary, and the runtime's version.
+    Args:
+        folder: folder of the weights, as `tagger/train.py` writes it; its name is the detector's.
 
     Raises:
-        InputFileError: a file of the folder is missing or broken.
+        InputFileError: If a file of the folder is missing or broken.
     """
 
     types = frozenset(PiiType)
@@ -57,7 +57,7 @@ class BiLstmCrfDetector:
         self._session = load_graph(folder / EMISSIONS)
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """Return the spans of any text, in order, without overlaps."""
+        """Return the spans of a text, in order and without overlaps."""
         return decode(text, self._vocabulary, self._transitions, self._score)
 
     def _score(self, features: Features) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Local token-classification checkpoints of transformers, as detectors."""
+"""Detectors from local token-classification checkpoints of transformers."""
 
 from __future__ import annotations
 
@@ -22,47 +22,46 @@ INSTALL: Final = "pip install 'pii-bench[hf]'"
 
 _OUTSIDE: Final = "O"
 _TAG: Final = re.compile(r"([BIESLU])-(.+)")
-# BIOES and BILOU as the BIO that transformers reads.
+# The tags of BIOES and BILOU to those of BIO, which transformers reads.
 _BIO: Final = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
-# RoBERTa and its kin cannot use the first two positions.
+# RoBERTa and similar models cannot use the first two positions.
 _RESERVED_POSITIONS: Final = 2
 _OVERLAP: Final = 4
 """Windows of a long text share a quarter of their tokens (one in `_OVERLAP`)."""
 
-# What some label sets cut into parts: given name and surname, number and street, symbol
-# and amount.
+# Types that some label sets split: given name and surname, number and street, symbol and amount.
 _OF_PARTS: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.QUANTITY})
 
 
 class HuggingFaceDetector:
-    """A checkpoint's most likely tags, on the CPU (`Detector`).
+    """A token-classification checkpoint on the CPU (`Detector`).
 
-    Nothing is fetched, no code of the checkpoint runs, and its head must be in it:
-    transformers would make up weights that are missing. Its name is `hf-`, the folder's name and
-    the first digits of its hash; its identity tells versions, the checkpoint's and the map's hash.
+    Nothing is downloaded, and no code of the checkpoint runs. A checkpoint without the weights of
+    its head is refused, because transformers would fill them with random numbers. The name is
+    `hf-`, the folder's name and the start of its hash.
 
     Args:
-        folder: where `save_pretrained` put model and tokenizer.
-        labels: instead of its own map; labels are written without `B-` or the like.
+        folder: folder of model and tokenizer, as `save_pretrained` writes it.
+        labels: map of labels without prefixes such as `B-`; default: `HUGGING_FACE`.
 
     Raises:
-        MissingExtraError: transformers or torch is not installed.
-        InputFileError: no folder, or no whole checkpoint of a known architecture with a
-            fast tokenizer.
-        UnknownNameError: the map lacks a label of the checkpoint.
+        MissingExtraError: If transformers or torch is not installed.
+        InputFileError: If the folder is missing, or is not a complete checkpoint of a known
+            architecture with a fast tokenizer.
+        UnknownNameError: If the map lacks a label of the checkpoint.
     """
 
     def __init__(self, folder: Path, labels: LabelMap | None = None) -> None:
         self._labels = labels or HUGGING_FACE
         if not folder.is_dir():
-            raise InputFileError(folder, "no such folder; a checkpoint must lie on this machine")
+            raise InputFileError(folder, "no such folder; the checkpoint must be on this machine")
         import_part("torch", INSTALL)
         transformers = import_part("transformers", INSTALL)
         transformers.utils.logging.disable_progress_bar()
         model, tokenizer = _load(transformers, folder)
         tags = _bio_tags(model.config.id2label)
-        found = (tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE)
-        self.types = self._labels.check(found)
+        checkpoint_labels = [tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE]
+        self.types = self._labels.check(checkpoint_labels)
         model.config.id2label = tags
         self._pipeline = transformers.pipeline(
             "token-classification",
@@ -73,8 +72,8 @@ class HuggingFaceDetector:
             device="cpu",
         )
         sha256 = sha256_of_folder(folder)
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name)
-        self.name = f"hf-{plain}-{sha256[:8]}"
+        folder_name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name)
+        self.name = f"hf-{folder_name}-{sha256[:8]}"
         self.identity: Mapping[str, str] = {
             "runtime": f"{version_of('transformers')}, {version_of('torch')}",
             "weights": f"sha256:{sha256}",
@@ -87,23 +86,23 @@ class HuggingFaceDetector:
             return []
         return tidy(text, self._joined(text, self._pipeline(encodable(text))))
 
-    def _joined(self, text: str, found: list[dict[str, Any]]) -> list[DetectedSpan]:
-        """Join neighbours of one type and different labels that only white space separates."""
+    def _joined(self, text: str, groups: list[dict[str, Any]]) -> list[DetectedSpan]:
+        """Join parts of an entity: one type, different labels, only white space between them."""
         spans: list[DetectedSpan] = []
         last_label = ""
-        for each in sorted(found, key=lambda each: each["start"]):
-            label, start, end = each["entity_group"], each["start"], each["end"]
+        for group in sorted(groups, key=lambda group: group["start"]):
+            label, start, end = group["entity_group"], group["start"], group["end"]
             pii_type = self._labels.type_of(label)
             if pii_type is None:
                 continue
-            goes_on = (
+            is_next_part = (
                 pii_type in _OF_PARTS
                 and label != last_label
                 and spans
                 and spans[-1].type is pii_type
                 and not text[spans[-1].end : start].strip()
             )
-            if goes_on:
+            if is_next_part:
                 spans[-1] = replace(spans[-1], end=end)
             else:
                 spans.append(DetectedSpan(start, end, pii_type))
@@ -119,18 +118,18 @@ def _load(transformers: Any, folder: Path) -> tuple[Any, Any]:
             folder, local_files_only=True, output_loading_info=True
         )
     except (OSError, ValueError, KeyError, RuntimeError, broken) as error:
-        # Its message can be a page long, and says what a Hub would need.
+        # The message can be a page long and is about the Hub.
         what = f"transformers cannot load a token-classification checkpoint ({error!r:.200})"
         raise InputFileError(folder, what) from error
-    # Where there are no files, transformers makes an empty tokenizer, and weights by chance.
+    # Without files, transformers returns an empty tokenizer and random weights.
     if not any((folder / name).is_file() for name in tokenizer.vocab_files_names.values()):
-        raise InputFileError(folder, "no tokenizer in it")
+        raise InputFileError(folder, "has no tokenizer")
     missing = sorted(loading["missing_keys"])
     if missing:
-        what = f"weights are missing for a token-classification head, {missing[0]} the first"
+        what = f"lacks weights of a token-classification head ({missing[0]})"
         raise InputFileError(folder, what)
     if not tokenizer.is_fast:
-        raise InputFileError(folder, "its tokenizer gives no offsets (it is not a fast one)")
+        raise InputFileError(folder, "its tokenizer is not a fast one and gives no offsets")
     positions = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
     tokenizer.model_max_length = min(tokenizer.model_max_length, positions - _RESERVED_POSITIONS)
     return model, tokenizer
@@ -152,9 +151,9 @@ def _bio_tags(id2label: Mapping[int, str]) -> dict[int, str]:
 
 
 def _marks_continuations(tokenizer: Any) -> bool:
-    """Return True if pieces mark the continuation of a word (`##`).
+    """Return True if subwords mark the continuation of a word (`##`).
 
-    Only then can a word get one tag. Elsewhere words would end at white space, and their
-    spans would take in commas.
+    Only then can each word get one tag; otherwise words would end at white space, and spans would
+    include commas.
     """
     return bool(getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None))

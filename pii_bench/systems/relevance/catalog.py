@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,9 +42,9 @@ class Fitted:
     """A system whose threshold is fitted on dev.
 
     Attributes:
-        build: makes it with a threshold.
+        build: builds the system with a threshold.
         rule: finds the threshold.
-        extra: whether it needs what an optional extra installs.
+        extra: True if the system needs an optional extra.
     """
 
     build: Callable[[float], Relevance]
@@ -53,56 +52,49 @@ class Fitted:
     extra: bool = False
 
 
+def _embedding(threshold: float) -> Relevance:
+    return EmbeddingRelevance("embedding", WordLlamaEncoder(), threshold)
+
+
+def _embedding_minilm(threshold: float) -> Relevance:
+    return EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), threshold)
+
+
 FITTED: Final[Mapping[str, Fitted]] = MappingProxyType(
     {
         "random": Fitted(RandomChoice, share_threshold),
         "keyword": Fitted(KeywordRelevance),
-        "embedding": Fitted(
-            lambda threshold: EmbeddingRelevance("embedding", WordLlamaEncoder(), threshold)
-        ),
-        "embedding-minilm": Fitted(
-            lambda threshold: EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), threshold),
-            extra=True,
-        ),
+        "embedding": Fitted(_embedding),
+        "embedding-minilm": Fitted(_embedding_minilm, extra=True),
     }
 )
+
+RELEVANCE: Final = ("all", "none", *FITTED, ENCODER)
+"""Names of the relevance systems."""
 
 
 def build_relevance(name: str) -> Relevance:
-    """Build a system of `RELEVANCE`.
+    """Build a relevance system; those of `FITTED` have the threshold stored in `THRESHOLDS`.
 
     Raises:
-        UnknownNameError: no such system.
-        MissingExtraError: what it needs is not installed.
-        InputFileError: its threshold or its weights are missing or broken.
+        UnknownNameError: If there is no such system.
+        MissingExtraError: If a package that it needs is not installed.
+        InputFileError: If its threshold or its weights are missing or broken.
     """
-    if name not in RELEVANCE:
+    if name == "all":
+        return Constant(name, 1.0)
+    if name == "none":
+        return Constant(name, 0.0)
+    if name == ENCODER:
+        from pii_bench.systems.encoder import EncoderScorer
+
+        return EncoderScorer()
+    if name not in FITTED:
         raise UnknownNameError("relevance system", name, RELEVANCE)
-    return RELEVANCE[name]()
-
-
-def _with_stored_threshold(name: str) -> Relevance:
     stored = read_thresholds()
     if name not in stored:
-        raise InputFileError(THRESHOLDS, f"holds no threshold of {name!r}")
+        raise InputFileError(THRESHOLDS, f"has no threshold of {name!r}")
     return FITTED[name].build(stored[name]["threshold"])
-
-
-def _of_encoder() -> Relevance:
-    from pii_bench.systems.encoder import EncoderScorer
-
-    return EncoderScorer()
-
-
-RELEVANCE: Final[Mapping[str, Callable[[], Relevance]]] = MappingProxyType(
-    {
-        "all": partial(Constant, "all", 1.0),
-        "none": partial(Constant, "none", 0.0),
-        **{name: partial(_with_stored_threshold, name) for name in FITTED},
-        ENCODER: _of_encoder,
-    }
-)
-"""By name, what makes the system. Those of `FITTED` take their threshold from `THRESHOLDS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +102,9 @@ class Fit:
     """A fitted threshold.
 
     Attributes:
-        threshold: the least score of a needed entity.
-        f1: macro F1 on the samples that it was fitted on.
-        identity: of the system, but for its threshold.
+        threshold: minimum score of a needed entity.
+        f1: macro F1 on the samples of the fit.
+        identity: identity of the system without the threshold.
     """
 
     threshold: float
@@ -121,12 +113,12 @@ class Fit:
 
 
 def fit(name: str, samples: Iterable[Sample]) -> Fit:
-    """Fit the threshold of a system of `FITTED` on samples of dev that have a query.
+    """Fit the threshold of a system of `FITTED` on the samples of dev that have a query.
 
     Raises:
-        UnknownNameError: no such system, or it has nothing to fit.
-        MissingExtraError: what it needs is not installed.
-        PiiBenchError: there is nothing to fit on.
+        UnknownNameError: If there is no such system, or it has no threshold to fit.
+        MissingExtraError: If a package that it needs is not installed.
+        PiiBenchError: If there is no sample with a query, or no candidate.
     """
     _require_fitted(name)
     system = FITTED[name].build(0.0)
@@ -144,18 +136,18 @@ def fit_thresholds(
     """Fit systems of `FITTED` on dev files and write their thresholds; keep those of others.
 
     Raises:
-        InputFileError: a file is missing or broken.
-        ResultsError: the thresholds cannot be written.
-        PiiBenchError: as `fit`.
+        InputFileError: If a file is missing or broken.
+        ResultsError: If the thresholds cannot be written.
+        PiiBenchError: As for `fit`.
     """
     for name in names:
         _require_fitted(name)
     samples = [sample for file in dev for sample in read_native(file)]
     fits = {name: fit(name, samples) for name in names}
     hashes = {file.stem: sha256_of(file) for file in dev}
-    kept = dict(read_thresholds(path)) if path.exists() else {}
-    kept |= {name: _to_record(fitted, hashes) for name, fitted in fits.items()}
-    write_whole(path, json.dumps(kept, indent=2, sort_keys=True) + "\n")
+    stored = dict(read_thresholds(path)) if path.exists() else {}
+    stored |= {name: _to_record(fitted, hashes) for name, fitted in fits.items()}
+    write_whole(path, json.dumps(stored, indent=2, sort_keys=True) + "\n")
     return fits
 
 

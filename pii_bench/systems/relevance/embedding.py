@@ -41,7 +41,7 @@ class Encoder(Protocol):
         """Return vectors of length 1, shape (texts, dimensions).
 
         Args:
-            texts: at least one, none of them blank; any characters.
+            texts: at least one text, none of them blank.
         """
 
 
@@ -101,7 +101,7 @@ class MiniLmEncoder:
 
 
 def _encodable(texts: Sequence[str]) -> list[str]:
-    # Foreign JSON may hold half a surrogate pair, which no tokeniser takes.
+    # Other people's JSON may contain half a surrogate pair, which tokenisers refuse.
     return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
@@ -115,25 +115,26 @@ def _check(path: Path, sha256: str) -> None:
         raise InputFileError(path, f"SHA-256 is {found}, pinned is {sha256}")
 
 
-# Cosines of a clause and categories differ by about as much.
+# About the spread of the cosines of a clause with the categories.
 _TEMPERATURE: Final = 0.1
 
 
 class EmbeddingRelevance:
-    """Scores a candidate by the similarity of the query to its context and category (`Relevance`).
+    """Scores a candidate by the similarity of the query to its likely categories (`Relevance`).
 
-    A category is the mean vector of its name and its keywords (`KEYWORDS`).
-    What a candidate may be: a softmax, at temperature 0.1, over the categories of its type by
-    the cosine to the clause around the candidate. How near a category is: the mean of the
-    cosines to the whole query and to the nearest of its parts (`parts_of`). The score is the
-    expected nearness, relative to its mean over the candidates.
+    The vector of a category is the mean over its name and its keywords (`KEYWORDS`). The
+    probabilities of a candidate's categories are a softmax, at temperature 0.1, over the cosines
+    of the categories of its type with the clause around the candidate. The similarity of a
+    category to the query is the mean of two cosines: with the whole query, and the highest with
+    one of its parts (`parts_of`). The score is the expected similarity, minus its mean over the
+    candidates.
 
-    A clause alone says too little: distant queries share no wording with the description.
+    Comparing the query with the clause directly would not do, because they often share no words.
 
     Args:
-        name: as results write it.
-        encoder: gives the vectors.
-        threshold: the least score of a needed entity.
+        name: name in results.
+        encoder: encoder of queries, clauses and categories.
+        threshold: minimum score of a needed entity.
     """
 
     def __init__(self, name: str, encoder: Encoder, threshold: float) -> None:
@@ -154,36 +155,39 @@ class EmbeddingRelevance:
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return one score per candidate; equal ones for a blank query."""
         parts = parts_of(query)
-
-        def score(others: Sequence[Candidate]) -> list[float]:
-            if not parts:
-                return [0.0] * len(others)
-            # Apart, for an encoder pads all texts of a call to the longest.
-            asked = self._encoder.embed(parts)
-            around = self._encoder.embed(clauses_around(description, others))
-            near = {name: _nearness(rows, asked) for name, rows in self._categories.items()}
-            return [
-                _expected(near[pii_type], self._categories[pii_type] @ clause)
-                for pii_type, clause in zip(
-                    (PiiType(candidate.type) for candidate in others), around, strict=True
-                )
-            ]
-
-        return relative_scores(candidates, score)
-
-
-def _nearness(categories: NDArray[np.float32], parts: NDArray[np.float32]) -> NDArray[np.float32]:
-    # The first part is the whole query.
-    cosines = categories @ parts.T
-    nearness: NDArray[np.float32] = (cosines[:, 0] + cosines.max(axis=1)) / 2
-    return nearness
+        scored = [candidate for candidate in candidates if candidate.type != PiiType.PER]
+        if not parts or not scored:
+            return relative_scores(candidates, [0.0] * len(candidates))
+        # In two calls, because an encoder pads all texts of a call to the longest.
+        query_vectors = self._encoder.embed(parts)
+        clause_vectors = self._encoder.embed(clauses_around(description, scored))
+        similarities = {
+            pii_type: _similarities(categories, query_vectors)
+            for pii_type, categories in self._categories.items()
+        }
+        scores: dict[Candidate, float] = {}
+        for candidate, clause in zip(scored, clause_vectors, strict=True):
+            pii_type = PiiType(candidate.type)
+            cosines = self._categories[pii_type] @ clause
+            scores[candidate] = _expected(similarities[pii_type], cosines)
+        return relative_scores(candidates, [scores.get(each, 0.0) for each in candidates])
 
 
-def _expected(nearness: NDArray[np.float32], likeness: NDArray[np.float32]) -> float:
+def _similarities(
+    categories: NDArray[np.float32], query: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the similarity of each category to a query, whose first vector is the whole query."""
+    cosines = categories @ query.T
+    similarities: NDArray[np.float32] = (cosines[:, 0] + cosines.max(axis=1)) / 2
+    return similarities
+
+
+def _expected(values: NDArray[np.float32], cosines: NDArray[np.float32]) -> float:
+    """Return the mean of values, weighted by a softmax over cosines."""
     import numpy as np
 
-    weights = np.exp((likeness - likeness.max()) / _TEMPERATURE)
-    return float(weights @ nearness / weights.sum())
+    weights = np.exp((cosines - cosines.max()) / _TEMPERATURE)
+    return float(weights @ values / weights.sum())
 
 
 def _unit(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.relevance.base import Candidate
 
-# A mark ends a clause only before white space: 05:15:00 and example.org hold none.
+# A mark ends a clause only before white space, so not in 05:15:00 and example.org.
 _CLAUSE_END: Final = re.compile(
     r"[.,;:!?…][\"'”’»)\]]*\s+|\s*\n\s*|\s+[–—-]\s+|\s+(?=(?:and|or|but)\b)", re.IGNORECASE
 )
@@ -30,8 +30,8 @@ _PART_END: Final = re.compile(r"[.,;:?!…()–—]+|\b(?:and|or|but)\b", re.IGN
 def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[str]:
     """Return the clause of the first occurrence of each candidate.
 
-    A clause ends at punctuation, a line's end, or before and, or, but; never inside the
-    candidate.
+    A clause ends at punctuation, at the end of a line, or before "and", "or" and "but", but not
+    inside the candidate.
     """
     breaks = [match.span() for match in _CLAUSE_END.finditer(description)]
     starts = [0, *(end for _, end in breaks)]
@@ -40,7 +40,7 @@ def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[st
     for candidate in candidates:
         first = bisect_right(starts, candidate.start) - 1
         last = bisect_left(ends, candidate.start + len(candidate.text))
-        # A candidate that is not where it claims to be may end behind the description.
+        # A candidate with a wrong start may end after the description.
         clauses.append(description[starts[first] : ends[min(last, len(breaks))]])
     return clauses
 
@@ -134,10 +134,10 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "Credit Score": ("credit score", "score", "credit rating", "rating", "creditworthiness"),
     }
 )
-"""By category, at most six each; PER has none."""
+"""Words for each category, at most six; there are none for PER."""
 
 KEYWORDS_SHA256: Final = hashlib.sha256(json.dumps(dict(KEYWORDS)).encode()).hexdigest()
-"""Part of the identity of what is built on them."""
+"""Hash for the identity of systems that use the words."""
 
 
 _NAMED_IN_CLAUSE: Final = 0.5
@@ -163,7 +163,7 @@ _WORDS_SHA256: Final = hashlib.sha256(
     " ".join([KEYWORDS_SHA256, *sorted(_FUNCTION_WORDS)]).encode()
 ).hexdigest()
 
-_NAMES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+_PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
         category: re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})s?\b", re.IGNORECASE)
         for category, words in KEYWORDS.items()
@@ -175,10 +175,9 @@ _NAMES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 class KeywordRelevance:
     """Scores a candidate by words (`Relevance`).
 
-    A candidate gets 1 where the query names a category of its type
-    (`KEYWORDS`), half of that again where the clause around it names the
-    same category, and 0.1 for each word of meaning that the query shares with the clause.
-    Scores are relative to their mean over the candidates.
+    1 if the query names a category of its type (by `KEYWORDS`), 0.5 if the clause around it names
+    the same category, and 0.1 for each content word that query and clause share; minus the mean
+    over the candidates.
     """
 
     threshold: float
@@ -186,27 +185,25 @@ class KeywordRelevance:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The word lists, and the threshold."""
+        """The hash of the word lists, and the threshold."""
         return {"words": _WORDS_SHA256, "threshold": repr(self.threshold)}
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return one score per candidate."""
-        named = {category for category, names in _NAMES.items() if names.search(query)}
-        words = words_of_meaning(query)
-
-        def score(candidate: Candidate, clause: str) -> float:
-            asked = named.intersection(CATEGORIES[PiiType(candidate.type)])
-            in_clause = any(_NAMES[category].search(clause) for category in asked)
-            shared = len(words & words_of_meaning(clause))
-            return bool(asked) + _NAMED_IN_CLAUSE * in_clause + _SHARED_WORD * shared
-
-        return relative_scores(
-            candidates, lambda others: [*map(score, others, clauses_around(description, others))]
-        )
+        named = {category for category, pattern in _PATTERNS.items() if pattern.search(query)}
+        query_words = content_words(query)
+        scores: list[float] = []
+        clauses = clauses_around(description, candidates)
+        for candidate, clause in zip(candidates, clauses, strict=True):
+            categories = named.intersection(CATEGORIES[PiiType(candidate.type)])
+            in_clause = any(_PATTERNS[category].search(clause) for category in categories)
+            shared = len(query_words & content_words(clause))
+            scores.append(bool(categories) + _NAMED_IN_CLAUSE * in_clause + _SHARED_WORD * shared)
+        return relative_scores(candidates, scores)
 
 
-def words_of_meaning(text: str) -> frozenset[str]:
-    """Return content words of two letters or more, in lower case, without plural s."""
+def content_words(text: str) -> frozenset[str]:
+    """Return the content words of at least two letters, in lower case, without plural s."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(
         _singular(word) for word in words if len(word) > 1 and word not in _FUNCTION_WORDS

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 OUTSIDE: Final = 0
 LABELS: Final = ("O", *(f"{place}-{pii_type}" for pii_type in PiiType for place in "BI"))
-"""O, then B and I of each of the seven types: the index is what networks and files hold."""
+"""O, then B and I of each of the seven types; networks and files use the indices."""
 
 _TYPES: Final = tuple(PiiType)
 
-# Never at the edge of an annotated span, unlike `$`, `@`, `%`, `+` and `.`.
+# Characters that never begin or end an annotated span, unlike `$`, `@`, `%`, `+` and `.`.
 _TRIMMED: Final = frozenset(",;:!?…“”„«»—–")
 
 
@@ -39,7 +39,10 @@ def begin(pii_type: PiiType) -> int:
 
 
 def may_follow(before: int, label: int) -> bool:
-    """Return True if a label may follow another (`OUTSIDE` at the start): I only after B or I."""
+    """Return True if a label may follow another: I only after B or I of its type.
+
+    Before the first label is `OUTSIDE`.
+    """
     inside = label != OUTSIDE and label % 2 == 0
     return not inside or before in {label - 1, label}
 
@@ -59,41 +62,39 @@ def labels_of(tokens: Sequence[Token], spans: Sequence[DetectedSpan]) -> list[in
     """Return one label per token; a token that overlaps a span belongs to it.
 
     Args:
-        tokens: of one text.
-        spans: of the same text, in order, none overlapping another.
+        tokens: tokens of a text.
+        spans: spans of the same text, in order and without overlaps.
     """
     labels = [OUTSIDE] * len(tokens)
     for span in spans:
         label = begin(span.type)
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if token.start < span.end and token.end > span.start:
-                labels[place] = label
+                labels[index] = label
                 label = begin(span.type) + 1
     return labels
 
 
 def spans_of(text: str, tokens: Sequence[Token], labels: Sequence[int]) -> list[DetectedSpan]:
-    """Return the spans of labels, without punctuation that never ends an annotated span.
+    """Return the spans of labels, without punctuation that never begins or ends one.
 
-    An I that nothing of its type precedes begins a span, as conlleval reads it.
+    As in conlleval, an I that does not follow B or I of its type begins a span.
     """
-    runs: list[tuple[PiiType, list[Token]]] = []
+    labelled: list[tuple[PiiType, list[Token]]] = []
     before = OUTSIDE
     for token, label in zip(tokens, labels, strict=True):
         if label != OUTSIDE:
             if label % 2 == 1 or not may_follow(before, label):
-                runs.append((_TYPES[(label - 1) // 2], []))
-            runs[-1][1].append(token)
+                labelled.append((_TYPES[(label - 1) // 2], []))
+            _, span_tokens = labelled[-1]
+            span_tokens.append(token)
         before = label
-    trimmed = ((pii_type, _trim(text, run)) for pii_type, run in runs)
-    return [DetectedSpan(run[0].start, run[-1].end, pii_type) for pii_type, run in trimmed if run]
-
-
-def _trim(text: str, tokens: Sequence[Token]) -> Sequence[Token]:
-    kept = [
-        place for place, token in enumerate(tokens) if text[token.start : token.end] not in _TRIMMED
-    ]
-    return tokens[kept[0] : kept[-1] + 1] if kept else []
+    spans: list[DetectedSpan] = []
+    for pii_type, span_tokens in labelled:
+        words = [t for t in span_tokens if text[t.start : t.end] not in _TRIMMED]
+        if words:
+            spans.append(DetectedSpan(words[0].start, words[-1].end, pii_type))
+    return spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Transitions:
 
     Attributes:
         start: score of each label as the first, shape (labels,).
-        pairs: score of column behind row, shape (labels, labels).
+        pairs: score of the label of a column after that of a row, shape (labels, labels).
         end: score of each label as the last, shape (labels,).
     """
 
@@ -115,33 +116,33 @@ def best_labels(emissions: NDArray[np.float32], transitions: Transitions) -> lis
     """Return the label sequence with the highest score; ties prefer lower labels at the end.
 
     Args:
-        emissions: shape (tokens, labels); no tokens give no labels.
-        transitions: of the same labels.
+        emissions: shape (tokens, labels); may have no tokens.
+        transitions: transitions of the same labels.
     """
     if not len(emissions):
         return []
     score = transitions.start + emissions[0]
-    # Row by label, column by the label before: the maximum runs along memory.
-    into = np.ascontiguousarray(transitions.pairs.T)
-    # A byte holds a label: a text of millions of tokens has as many rows.
-    origins = np.empty(emissions.shape, np.uint8)
-    for place in range(1, len(emissions)):
-        paths = into + score
-        origins[place] = paths.argmax(axis=1)
-        score = paths.max(axis=1) + emissions[place]
+    # One row per label, one column per previous label, so that the maximum runs along memory.
+    from_previous = np.ascontiguousarray(transitions.pairs.T)
+    # The best previous label; bytes, because a text can have millions of tokens.
+    previous = np.empty(emissions.shape, np.uint8)
+    for index in range(1, len(emissions)):
+        paths = from_previous + score
+        previous[index] = paths.argmax(axis=1)
+        score = paths.max(axis=1) + emissions[index]
     label = int((score + transitions.end).argmax())
     labels = [label]
-    for place in range(len(emissions) - 1, 0, -1):
-        label = int(origins[place, label])
+    for index in range(len(emissions) - 1, 0, -1):
+        label = int(previous[index, label])
         labels.append(label)
     return labels[::-1]
 
 
 WINDOW: Final = 256
-"""Tokens of a piece whose scores are kept."""
+"""Number of tokens of a piece whose scores are used."""
 
 CONTEXT: Final = 64
-"""Further tokens that a piece sees on either side."""
+"""Number of tokens of context on either side of a piece."""
 
 
 def decode(
@@ -150,9 +151,14 @@ def decode(
     transitions: Transitions,
     score: Callable[[Features], NDArray[np.float32]],
 ) -> list[DetectedSpan]:
-    """Return the spans of the best label sequence, in order; none for a text without tokens.
+    """Return the spans of the best label sequence, in order.
 
-    `score` gives emissions of shape (tokens, labels) for features of at least one token.
+    Args:
+        text: text, which may have no tokens.
+        vocabulary: vocabulary of the network.
+        transitions: transition scores of the network.
+        score: returns the emission scores, shape (tokens, labels), of the features of at least
+            one token.
     """
     tokens = tokenize(text)
     if not tokens:
@@ -169,23 +175,23 @@ def emissions_of(
 ) -> NDArray[np.float32]:
     """Return the emission scores of all tokens of a text, computed piece by piece.
 
-    Texts longer than those of training would ask of it what it never learned. The pieces'
-    scores make one sequence, so that a span may reach across two of them.
+    A long text is scored in pieces, because the network was trained on short ones. The scores
+    form one sequence, so that a span can reach across two pieces.
 
     Returns:
         Shape (tokens, labels).
     """
     if len(tokens) <= WINDOW + 2 * CONTEXT:
         return score(vocabulary.encode(text, tokens))
-    kept = np.empty((0, 0), np.float32)
+    emissions = np.empty((0, 0), np.float32)
     for first in range(0, len(tokens), WINDOW):
         start = max(0, first - CONTEXT)
-        # A token's shape says whether it follows the one before without a space.
+        # The shape of a token depends on whether a space separates it from the one before.
         before = max(0, start - 1)
         features = vocabulary.encode(text, tokens[before : first + WINDOW + CONTEXT])
         piece = score(features[start - before :])
-        if not len(kept):
-            # Filled piece by piece: pieces and their sum would take twice as much.
-            kept = np.empty((len(tokens), piece.shape[1]), np.float32)
-        kept[first : first + WINDOW] = piece[first - start : first - start + WINDOW]
-    return kept
+        if first == 0:
+            # One array that is filled: joining pieces would need twice the memory.
+            emissions = np.empty((len(tokens), piece.shape[1]), np.float32)
+        emissions[first : first + WINDOW] = piece[first - start : first - start + WINDOW]
+    return emissions

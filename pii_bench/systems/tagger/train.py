@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from pii_bench.systems.tagger.settings import Settings
     from pii_bench.systems.tagger.vocabulary import Features
 
-# Batches sorted by length together: little padding, and still another order every epoch.
+# Texts of this many batches are sorted by length together, so that batches need little padding
+# and still differ in every epoch.
 _SORTED_TOGETHER: Final = 16
 
 
@@ -64,7 +65,7 @@ class Batch:
         words: int64, shape (texts, tokens).
         shapes: int64, shape (texts, tokens).
         spellings: int64, shape (spellings, characters).
-        places: int64, shape (texts, tokens), the row of a token's spelling.
+        places: int64, shape (texts, tokens), the row in `spellings` of each token.
         labels: int64, shape (texts, tokens).
         lengths: int64, shape (texts,).
     """
@@ -78,7 +79,7 @@ class Batch:
 
     @property
     def mask(self) -> Tensor:
-        """True for tokens, false for padding, shape (texts, tokens)."""
+        """Shape (texts, tokens): True for tokens, False for padding."""
         return torch.arange(self.words.shape[1]) < self.lengths[:, None]
 
 
@@ -90,10 +91,11 @@ def example_of(sample: Sample, vocabulary: Vocabulary) -> Example:
 
 
 def collate(examples: Sequence[Example]) -> Batch:
-    """Return the batch of some examples."""
+    """Return a batch of examples."""
     lengths = np.array([len(example.labels) for example in examples], np.int64)
     shape = (len(examples), int(lengths.max()))
-    words, shapes = np.full(shape, PADDING, np.int64), np.full(shape, PADDING, np.int64)
+    words = np.full(shape, PADDING, np.int64)
+    shapes = np.full(shape, PADDING, np.int64)
     characters = np.full((*shape, CHARACTERS), PADDING, np.int64)
     labels = np.full(shape, OUTSIDE, np.int64)
     for row, example in enumerate(examples):
@@ -102,28 +104,35 @@ def collate(examples: Sequence[Example]) -> Batch:
         shapes[row, :length] = example.features.shapes
         characters[row, :length] = example.features.characters
         labels[row, :length] = example.labels
-    columns = (words, shapes, *distinct(characters), labels, lengths)
-    return Batch(*map(torch.from_numpy, columns))
+    spellings, places = distinct(characters)
+    return Batch(
+        words=torch.from_numpy(words),
+        shapes=torch.from_numpy(shapes),
+        spellings=torch.from_numpy(spellings),
+        places=torch.from_numpy(places),
+        labels=torch.from_numpy(labels),
+        lengths=torch.from_numpy(lengths),
+    )
 
 
 def shuffled(
     examples: Sequence[Example], size: int, random: np.random.Generator
 ) -> Iterator[Batch]:
     """Yield every example once, in batches of similar length, in random order."""
-    order = random.permutation(len(examples))
+    order = [examples[index] for index in random.permutation(len(examples))]
+    batches: list[Sequence[Example]] = []
     chunk = size * _SORTED_TOGETHER
-    groups: list[NDArray[np.intp]] = []
-    for first in range(0, len(order), chunk):
-        together = sorted(order[first : first + chunk], key=lambda row: -len(examples[row].labels))
-        groups += [np.array(together[at : at + size]) for at in range(0, len(together), size)]
-    for group in random.permutation(len(groups)):
-        yield collate([examples[row] for row in groups[group]])
+    for start in range(0, len(order), chunk):
+        by_length = sorted(order[start : start + chunk], key=lambda item: -len(item.labels))
+        batches += [by_length[first : first + size] for first in range(0, len(by_length), size)]
+    for index in random.permutation(len(batches)):
+        yield collate(batches[index])
 
 
 def forget_words(words: Tensor, share: float) -> Tensor:
     """Replace a random share of the words by the unknown word; keep padding.
 
-    The network then learns what to do with a word that no training text holds.
+    The network thereby learns to handle words that are not in the training texts.
     """
     forgotten = torch.rand(words.shape) < share
     return words.masked_fill(forgotten & (words != PADDING), UNKNOWN)
@@ -134,11 +143,11 @@ class Trained:
     """The result of training.
 
     Attributes:
-        network: as it was after the best epoch, rounded to half precision, in evaluation mode.
-        vocabulary: of the texts to train on.
-        epochs: the dev curve.
-        best: number of the best epoch, the first of equals.
-        device: on which it was trained, `cpu` or a GPU's name.
+        network: network after the best epoch, rounded to half precision, in evaluation mode.
+        vocabulary: vocabulary of the training texts.
+        epochs: loss and dev score of each epoch.
+        best: number of the best epoch; of equals the first.
+        device: `cpu` or the name of the GPU.
     """
 
     network: BiLstmCrf
@@ -156,13 +165,13 @@ def fit(
 ) -> Trained:
     """Train until dev stops improving, on a GPU if torch has one.
 
-    Torch keeps to one thread: the steps are too small to share, and the weights then do not
-    depend on the number of cores.
+    Torch uses one thread: the steps are too small for several, and the weights do not depend on
+    the number of cores.
 
     Args:
-        train: to learn from; the vocabulary comes from it alone.
-        dev: to stop by.
-        settings: how.
+        train: training samples, the only source of the vocabulary.
+        dev: samples for early stopping.
+        settings: settings of network and training.
         report: called after every epoch.
     """
     torch.set_num_threads(1)
@@ -175,7 +184,8 @@ def fit(
     examples = [example_of(sample, vocabulary) for sample in train]
     random = np.random.default_rng(settings.seed)
     epochs: list[Epoch] = []
-    best, best_weights = 0, network.state_dict()
+    best = 0
+    best_weights = network.state_dict()
     while len(epochs) < settings.epochs and len(epochs) - best < settings.patience:
         started = time.perf_counter()
         loss = _epoch(network, optimizer, shuffled(examples, settings.batch, random), settings)
@@ -183,10 +193,11 @@ def fit(
         seconds = round(time.perf_counter() - started, 1)
         epochs.append(Epoch(len(epochs) + 1, loss / len(examples), score, seconds))
         if best == 0 or score.f1 > epochs[best - 1].dev.f1:
-            best, best_weights = len(epochs), copy.deepcopy(network.state_dict())
+            best = len(epochs)
+            best_weights = copy.deepcopy(network.state_dict())
         report(epochs[-1])
     network.load_state_dict(best_weights)
-    # Files hold half precision; what is measured from here on is what they hold.
+    # The files have half precision, so measure the network with it too.
     network.cpu().half().float().eval()
     return Trained(
         network, vocabulary, tuple(epochs), best, torch.cuda.get_device_name() if gpu else "cpu"
@@ -194,16 +205,16 @@ def fit(
 
 
 def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample]) -> PRF:
-    """Return exact span scores, 0 if no text has a span; leaves the network in evaluation mode."""
+    """Return the exact span scores, 0 if no text has a span.
+
+    The network stays in evaluation mode.
+    """
     network.eval()
     transitions = network.transitions()
-    counts = (
-        Counts.of(
-            {*decode(sample.description, vocabulary, transitions, network.score)},
-            {*gold_spans(sample)},
-        )
-        for sample in dev
-    )
+    counts: list[Counts] = []
+    for sample in dev:
+        predicted = decode(sample.description, vocabulary, transitions, network.score)
+        counts.append(Counts.of(set(predicted), set(gold_spans(sample))))
     return micro(counts) or ZERO
 
 
@@ -240,16 +251,16 @@ def train(
     report: Callable[[Epoch], None],
     settings: Settings,
 ) -> None:
-    """Train and write the weights for torch, those for onnxruntime, the decoder and the log.
+    """Train, and write the weights for torch and for onnxruntime, the decoder and the log.
 
-    The log holds the seed and all settings, versions, hashes of the data and the dev curve.
+    The log has the settings, versions, hashes of the data, and the scores of each epoch.
 
     Raises:
-        InputFileError: a dataset file cannot be read.
-        ResultsError: a file cannot be written.
+        InputFileError: If a dataset file cannot be read.
+        ResultsError: If a file cannot be written.
     """
-    dev = _described(dev_paths)
-    trained = fit(_described(train_paths), dev, settings, report)
+    dev = _read_descriptions(dev_paths)
+    trained = fit(_read_descriptions(train_paths), dev, settings, report)
     network, vocabulary = trained.network, trained.vocabulary
     log = {
         "settings": asdict(settings),
@@ -269,10 +280,13 @@ def train(
     write_whole(folder / LOG, json.dumps(log, indent=1) + "\n")
 
 
-def _described(paths: Sequence[Path]) -> tuple[Sample, ...]:
-    """Read samples, each description once: detection ignores queries."""
-    found = {sample.description: sample for path in paths for sample in read_native(path)}
-    return tuple(found.values())
+def _read_descriptions(paths: Sequence[Path]) -> tuple[Sample, ...]:
+    """Read samples, each description once, because detection ignores queries."""
+    by_description: dict[str, Sample] = {}
+    for path in paths:
+        for sample in read_native(path):
+            by_description[sample.description] = sample
+    return tuple(by_description.values())
 
 
 def _provenance(paths: Sequence[Path]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.analysis import figures
-from pii_bench.analysis.report.data import Leaks, Texts, collect_report
+from pii_bench.analysis.report.data import LeakedCategory, Leaks, Texts, collect_report
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.base import Completion, Usage
 from pii_bench.prompting.strategies import STRATEGIES, load_prompt
@@ -75,7 +75,7 @@ def test_a_detection_by_itself_is_a_run(tmp_path: Path) -> None:
     assert report.record["runs"][0]["answers"][0]["s"] == [0, None, None, None]
 
 
-def test_a_reference_and_a_run_of_ones_own_have_different_names(tmp_path: Path) -> None:
+def test_a_reference_run_and_a_run_have_different_names(tmp_path: Path) -> None:
     tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "naive", RIGHT)
     store_run(tmp_path / "reference", tiny, "naive", {**RIGHT, "s2": NOTHING})
@@ -97,7 +97,7 @@ def test_a_reference_that_a_run_repeats_is_shown_once(tmp_path: Path) -> None:
     assert (each.row.source, each.repeated) == (Source.RUN, True)
 
 
-def test_the_best_system_shows_what_leaks_and_three_samples(tmp_path: Path) -> None:
+def test_the_best_system_gives_leaks_and_examples(tmp_path: Path) -> None:
     """Bo's name is kept although only the age is needed; Ann's age is hidden."""
     tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
@@ -107,18 +107,18 @@ def test_the_best_system_shows_what_leaks_and_three_samples(tmp_path: Path) -> N
     report = collect_report(tmp_path, texts=Texts.ALL)
 
     assert report.leaks == Leaks(
-        "fake/one:naive",
-        "fake/one:naive",
-        tiny.name,
-        (("PER", 1, 1),),
-        (("Leaks what the query does not need", "s2"), ("Hides what the query needs", "s1")),
+        system="fake/one:naive",
+        title="fake/one:naive",
+        dataset=tiny.name,
+        categories=(LeakedCategory("PER", readable=1, unneeded=1),),
+        examples={"Leaks what the query does not need": "s2", "Hides what the query needs": "s1"},
     )
     samples = [(each["sample"], each["run"]) for each in report.record["examples"]]
     assert samples == [("s2", "fake/one:naive"), ("s1", "fake/one:naive")]
     assert collect_report(tmp_path).record["examples"] == []
 
 
-def test_a_chat_models_prompt_raw_answer_tokens_and_cost_go_in(tmp_path: Path) -> None:
+def test_prompt_raw_answer_tokens_and_cost_of_a_chat_model_are_included(tmp_path: Path) -> None:
     tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     card = SystemCard(
         model="openai/gpt-4o-2024-08-06",

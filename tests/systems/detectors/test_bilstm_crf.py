@@ -35,7 +35,7 @@ def detector() -> Detector:
     return BiLstmCrfDetector()
 
 
-def test_what_is_plainly_pii_is_found(detector: Detector) -> None:
+def test_clear_cases_of_pii_are_found(detector: Detector) -> None:
     found = {(TEXT[span.start : span.end], span.type) for span in detector.detect(TEXT)}
 
     assert {
@@ -51,7 +51,7 @@ def test_a_text_without_a_visible_character_has_no_spans(detector: Detector, tex
 
 
 @given(st.text(st.characters() | st.sampled_from("aA1 .,$@東é\u0301\n"), max_size=300))
-def test_any_text_gives_spans_in_order_that_hold_something(detector: Detector, text: str) -> None:
+def test_any_text_gives_ordered_visible_spans(detector: Detector, text: str) -> None:
     spans = detector.detect(text)
 
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
@@ -60,7 +60,7 @@ def test_any_text_gives_spans_in_order_that_hold_something(detector: Detector, t
     assert detector.detect(text) == spans
 
 
-def test_a_long_text_is_read_to_its_end(detector: Detector) -> None:
+def test_the_end_of_a_long_text_is_searched(detector: Detector) -> None:
     length = len(TEXT) + 1
     spans = detector.detect(f"{TEXT}\n" * 200)
 
@@ -70,7 +70,7 @@ def test_a_long_text_is_read_to_its_end(detector: Detector) -> None:
     assert all(found[copy] >= 3 for copy in range(200))
 
 
-def test_the_identity_is_that_of_the_files(detector: Detector, tmp_path: Path) -> None:
+def test_the_identity_depends_on_the_files(detector: Detector, tmp_path: Path) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "copy")
     assert BiLstmCrfDetector(folder).identity == detector.identity
     assert detector.name == "bilstm-crf"
@@ -82,7 +82,7 @@ def test_the_identity_is_that_of_the_files(detector: Detector, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["emissions.onnx", "transitions.npz", "vocabulary.json"])
 @pytest.mark.parametrize("content", [None, b"weights"])
-def test_a_missing_or_broken_file_is_named(
+def test_an_error_names_the_missing_or_broken_file(
     tmp_path: Path, name: str, content: bytes | None
 ) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "copy")
@@ -94,7 +94,7 @@ def test_a_missing_or_broken_file_is_named(
         BiLstmCrfDetector(folder)
 
 
-def test_the_one_that_sees_words_alone_does_not_see_how_they_are_written() -> None:
+def test_the_detector_of_words_alone_ignores_the_spelling_of_words() -> None:
     of_words = build_detector("bilstm-crf-words")
     found = of_words.detect(TEXT)
 
@@ -103,7 +103,7 @@ def test_the_one_that_sees_words_alone_does_not_see_how_they_are_written() -> No
     assert of_words.detect(TEXT.lower()) == found
 
 
-def test_it_runs_without_what_training_needs() -> None:
+def test_it_runs_without_torch() -> None:
     program = (
         "import sys\n"
         "sys.modules |= dict.fromkeys(['torch', 'onnx', 'safetensors'])\n"
@@ -117,7 +117,7 @@ def test_it_runs_without_what_training_needs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["single", "multi", "distract"])
 @pytest.mark.parametrize("folder", [SHIPPED, SHIPPED.with_name("bilstm-crf-words")])
-def test_200_descriptions_get_the_spans_that_torch_gives_them(folder: Path, name: str) -> None:
+def test_spans_of_200_descriptions_equal_those_of_torch(folder: Path, name: str) -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
     from pii_bench.systems.tagger import decode
     from pii_bench.systems.tagger.network import read_network

@@ -73,7 +73,7 @@ def found(draw: st.DrawFn) -> tuple[str, list[DetectedSpan]]:
 
 
 @given(found())
-def test_tidy_spans_are_in_order_apart_and_the_longest(
+def test_tidied_spans_are_ordered_do_not_overlap_and_are_the_longest(
     case: tuple[str, list[DetectedSpan]],
 ) -> None:
     text, spans = case
@@ -96,7 +96,7 @@ def test_tidy_spans_are_in_order_apart_and_the_longest(
         )
 
 
-def test_what_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_module_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "half_installed.py").write_text("import its_runtime\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -117,13 +117,13 @@ def test_an_unknown_label_is_refused_and_the_nearest_is_offered() -> None:
     )
 
 
-def test_labels_are_checked_before_any_is_met() -> None:
+def test_all_labels_of_a_detector_are_checked_at_once() -> None:
     assert MAP.check(["URL", "PERSON"]) == {PiiType.PER}
     with pytest.raises(UnknownNameError, match=r"^unknown label of Somebody 'AGE'"):
         MAP.check(["PERSON", "ZIP", "AGE"])
 
 
-def test_the_hash_is_of_what_a_map_says() -> None:
+def test_the_hash_depends_only_on_labels_and_types() -> None:
     again = LabelMap("somebody-else.json", {"URL": None, "PERSON": PiiType.PER})
     other = LabelMap("Somebody", {"PERSON": PiiType.PER, "URL": PiiType.CODE})
 
@@ -147,13 +147,13 @@ def test_a_map_is_read_from_a_file(tmp_path: Path) -> None:
         ('{"PERSON": "PER"', "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
         ('["PERSON"]', "must be an object of label to type or null"),
-        ('{"PERSON": "PER", "PERSON": "ORG"}', "label 'PERSON' comes twice"),
+        ('{"PERSON": "PER", "PERSON": "ORG"}', "label 'PERSON' is repeated"),
         ('{"PERSON": "per"}', f"label 'PERSON': unknown type 'per' (allowed: {TYPES})"),
         ('{"PERSON": ["PER"]}', "label 'PERSON': its type must be a string or null"),
         ('{"PERSON": {"PER": null}}', "label 'PERSON': its type must be a string or null"),
     ],
 )
-def test_a_broken_file_is_named(tmp_path: Path, text: str | None, what: str) -> None:
+def test_an_error_names_the_broken_file(tmp_path: Path, text: str | None, what: str) -> None:
     path = tmp_path / "mine.json"
     if text is not None:
         path.write_text(text, encoding="utf-8")
@@ -164,7 +164,7 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str | None, what: str) -> 
     assert str(caught.value) == f"{path}: {what}"
 
 
-def test_hugging_face_has_all_sets_which_agree_where_they_share_a_label() -> None:
+def test_the_hugging_face_map_contains_all_sets_without_contradiction() -> None:
     for labels in map(types_of, HUGGING_FACE_SETS):
         assert HUGGING_FACE.types.items() >= labels.items()
 
@@ -199,18 +199,18 @@ def test_a_label_has_its_type(labels: LabelMap, label: str, pii_type: PiiType | 
 
 
 @pytest.mark.parametrize("labels", [PRESIDIO, SPACY, HUGGING_FACE], ids=lambda each: each.name)
-def test_what_no_set_has_is_refused(labels: LabelMap) -> None:
+def test_labels_of_no_set_are_in_no_map(labels: LabelMap) -> None:
     assert labels.types.keys().isdisjoint({"", "LABEL_0", "B-PER", "person"})
 
 
-def test_a_map_where_none_is_needed(tmp_path: Path) -> None:
-    what = r"^detector 'bilstm-crf' gives our types: it takes no map"
+def test_a_label_map_for_a_detector_with_our_types_is_an_error(tmp_path: Path) -> None:
+    what = r"^detector 'bilstm-crf' already has our types and takes no label map"
     with pytest.raises(PiiBenchError, match=what):
         build_detector("bilstm-crf", tmp_path / "mine.json")
 
 
 @pytest.mark.parametrize("name", ["presidi", "presidio:some/folder", "hf", "hf:", ""])
-def test_a_name_that_is_none(name: str) -> None:
+def test_an_unknown_detector_is_an_error(name: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         build_detector(name)
 
@@ -218,6 +218,6 @@ def test_a_name_that_is_none(name: str) -> None:
     assert caught.value.allowed == allowed
 
 
-def test_a_path_may_hold_colons() -> None:
+def test_a_path_may_contain_colons() -> None:
     with pytest.raises(InputFileError, match=r"^gone/folder:1: no such folder"):
         build_detector("hf:gone/folder:1")

@@ -71,7 +71,7 @@ FOUND = [("Ann Lee", "PER"), ("Leeds", "LOC")]
 
 
 @pytest.mark.parametrize("module", ["torch", "transformers"])
-def test_what_it_needs_is_not_installed(
+def test_a_missing_package_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     if module == "transformers":
@@ -106,7 +106,7 @@ class TestCheckpoint:
         ],
         ids=["BIO", "BIOES", "BILOU", "without prefixes"],
     )
-    def test_every_scheme_of_tags_is_read(self, tmp_path: Path, tags: Mapping[str, str]) -> None:
+    def test_every_tagging_scheme_is_read(self, tmp_path: Path, tags: Mapping[str, str]) -> None:
         detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
 
         assert pieces(TEXT, detector.detect(TEXT)) == FOUND
@@ -122,12 +122,12 @@ class TestCheckpoint:
         ],
         ids=["two", "without a type", "long"],
     )
-    def test_what_is_found(
+    def test_entities_are_found(
         self, conll: HuggingFaceDetector, text: str, found: list[tuple[str, str]]
     ) -> None:
         assert pieces(text, conll.detect(text)) == found
 
-    def test_a_word_has_the_tag_of_its_first_piece(self, tmp_path: Path) -> None:
+    def test_a_word_has_the_tag_of_its_first_subword(self, tmp_path: Path) -> None:
         tags = {"leeds": "B-LOC", "lee": "B-PER", "##s": "O", "##l": "B-ORG"}
         detector = HuggingFaceDetector(save_tiny_checkpoint(tmp_path, tags))
 
@@ -160,12 +160,12 @@ class TestCheckpoint:
         assert conll.detect("😀 é Leeds") == [DetectedSpan(4, 9, PiiType.LOC)]
 
     @pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
-    def test_any_text_is_fine(self, conll: HuggingFaceDetector, text: str) -> None:
+    def test_any_text_is_accepted(self, conll: HuggingFaceDetector, text: str) -> None:
         spans = conll.detect(text)
 
         assert len(spans) == text.count("Ann Lee")
 
-    def test_a_label_that_the_map_lacks_and_a_map_of_the_users_own(self, tmp_path: Path) -> None:
+    def test_a_label_map_must_have_every_label(self, tmp_path: Path) -> None:
         save_tiny_checkpoint(tmp_path, {"ann": "B-PERS", "leeds": "B-VILLE"})
         labels = LabelMap("mine.json", {"PERS": PiiType.PER, "VILLE": None})
 
@@ -176,10 +176,10 @@ class TestCheckpoint:
     def test_a_checkpoint_without_head_is_refused(self, tmp_path: Path) -> None:
         save_tiny_checkpoint(tmp_path, CONLL, head=False)
 
-        with pytest.raises(InputFileError, match=r"weights are missing .*, classifier\.bias the"):
+        with pytest.raises(InputFileError, match=r"lacks weights of .* \(classifier\.bias\)"):
             HuggingFaceDetector(tmp_path)
 
-    def test_a_folder_without_checkpoint(self, tmp_path: Path) -> None:
+    def test_a_folder_without_a_checkpoint_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(InputFileError, match=r"transformers cannot load"):
             HuggingFaceDetector(tmp_path)
 
@@ -188,7 +188,7 @@ class TestCheckpoint:
         for name in ("tokenizer.json", "vocab.txt"):
             (tmp_path / name).unlink()
 
-        with pytest.raises(InputFileError, match=r"no tokenizer in it$"):
+        with pytest.raises(InputFileError, match=r"has no tokenizer$"):
             HuggingFaceDetector(tmp_path)
 
     @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ class TestCheckpoint:
         with pytest.raises(InputFileError, match=r"transformers cannot load"):
             HuggingFaceDetector(tmp_path)
 
-    def test_names_and_identities_say_what_answers_depend_on(self, tmp_path: Path) -> None:
+    def test_name_and_identity_depend_on_checkpoint_and_map(self, tmp_path: Path) -> None:
         one = save_tiny_checkpoint(tmp_path / "a" / "my ner", CONLL)
         other = save_tiny_checkpoint(tmp_path / "b" / "my ner", CONLL | {"lee": "O"})
         labels = LabelMap("mine.json", {"PER": PiiType.PER, "LOC": None, "MISC": None})

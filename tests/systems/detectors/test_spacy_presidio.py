@@ -53,7 +53,7 @@ def detector(request: pytest.FixtureRequest) -> SpacyDetector | PresidioDetector
 @pytest.mark.parametrize(
     ("made", "module"), [(SpacyDetector, "spacy"), (PresidioDetector, "presidio_analyzer")]
 )
-def test_what_it_needs_is_not_installed(
+def test_a_missing_package_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     made: type[SpacyDetector | PresidioDetector],
     module: str,
@@ -67,7 +67,7 @@ def test_what_it_needs_is_not_installed(
         made()
 
 
-def test_the_model_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
     with pytest.raises(MissingExtraError, match=rf"{PACKAGE}.*make detectors"):
@@ -86,7 +86,7 @@ def test_another_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
-def test_any_text_is_fine(detector: SpacyDetector | PresidioDetector, text: str) -> None:
+def test_any_text_is_accepted(detector: SpacyDetector | PresidioDetector, text: str) -> None:
     spans = detector.detect(text)
 
     assert all(text[span.start : span.end].strip() for span in spans)
@@ -105,13 +105,13 @@ def test_spacy_finds_names_places_and_dates(spacy: SpacyDetector) -> None:
 @pytest.mark.parametrize(
     ("text", "start", "end"), [("😀 Berlin", 2, 8), ("Berlin. " + " " * 1_000_000, 0, 6)]
 )
-def test_spacys_offsets_are_code_points_of_any_length(
+def test_spacys_offsets_are_code_points(
     spacy: SpacyDetector, text: str, start: int, end: int
 ) -> None:
     assert spacy.detect(text) == [DetectedSpan(start, end, PiiType.LOC)]
 
 
-def test_identities_say_what_answers_depend_on(
+def test_the_identity_depends_on_versions_model_and_map(
     spacy: SpacyDetector, presidio: PresidioDetector
 ) -> None:
     runtime = {
@@ -155,7 +155,7 @@ def test_presidio_finds_names_codes_places_and_dates(presidio: PresidioDetector)
     ]
 
 
-def test_organisations_stay_off_for_presidio_as_in_its_own_configuration(
+def test_presidio_ignores_organisations_as_in_its_default_configuration(
     presidio: PresidioDetector,
 ) -> None:
     text = "She works at Microsoft."
@@ -163,7 +163,7 @@ def test_organisations_stay_off_for_presidio_as_in_its_own_configuration(
     assert "ORG" not in {pii_type for _, pii_type in pieces(text, presidio.detect(text))}
 
 
-def test_an_ignored_label_hides_nothing(presidio: PresidioDetector) -> None:
+def test_an_ignored_label_does_not_hide_another(presidio: PresidioDetector) -> None:
     # A URL to Presidio, in which it finds the address too.
     text = "https://example.com/?from=rosalind@example.com"
 
@@ -176,7 +176,7 @@ def test_presidios_offsets_are_code_points(presidio: PresidioDetector) -> None:
 
 
 @pytest.mark.usefixtures("presidio")
-def test_presidio_asks_nothing_of_the_network() -> None:
+def test_presidio_does_not_use_the_network() -> None:
     code = """
 import socket
 def refuse(*_, **__):

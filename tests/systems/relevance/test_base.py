@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,43 +61,35 @@ def test_gold_candidates(sample: Sample, expected: list[tuple[str, str, int]]) -
 
 
 @pytest.mark.parametrize(("text", "start"), [("Leeds", 8), ("York", 0)], ids=["there", "absent"])
-def test_an_entity_without_spans_is_sought(text: str, start: int) -> None:
+def test_an_entity_without_spans_is_searched_for_in_the_description(text: str, start: int) -> None:
     sample = Sample("s1", "Born in Leeds.", None, (Subject("A", (Entity(text, "LOC"),)),), ())
 
     assert gold_candidates(sample) == [Candidate(text, "LOC", start)]
 
 
-def test_those_at_the_threshold_are_chosen_and_those_below_are_not() -> None:
+def test_a_score_equal_to_the_threshold_is_chosen_and_a_lower_one_is_not() -> None:
     at, below = Constant("at", 0.5, threshold=0.5), Constant("below", 0.4, threshold=0.5)
 
     assert choose(at, "", "", [CITY, AGE, CITY]) == ["Leeds", "32"]
     assert choose(below, "", "", [CITY, AGE]) == []
 
 
-def test_scores_are_relative_to_the_mean_of_all_but_persons() -> None:
-    scores = relative_scores([AGE, ANN, CITY], lambda others: [float(c.start) for c in others])
-
+def test_names_get_never_and_do_not_count_in_the_mean() -> None:
     # The mean of 11 and 17 is 14.
-    assert scores == [-3.0, -math.inf, 3.0]
-
-
-def test_persons_alone_need_no_scores() -> None:
-    def refuse(_: object) -> list[float]:
-        raise AssertionError
-
-    assert relative_scores([ANN], refuse) == [-math.inf]
-    assert relative_scores([], refuse) == []
+    assert relative_scores([AGE, ANN, CITY], [11.0, 5.0, 17.0]) == [-3.0, NEVER, 3.0]
+    assert relative_scores([ANN], [5.0]) == [NEVER]
+    assert relative_scores([], []) == []
 
 
 MANY = [Candidate(str(number), "CODE", number) for number in range(1000)]
 
 
 @pytest.mark.parametrize(("name", "chosen"), [("all", ["Ann Lee", "32"]), ("none", [])])
-def test_all_chooses_names_too_and_none_nothing(name: str, chosen: list[str]) -> None:
+def test_all_chooses_every_candidate_and_none_chooses_nothing(name: str, chosen: list[str]) -> None:
     assert choose(build_relevance(name), "Am I old?", "Ann Lee is 32.", [ANN, AGE]) == chosen
 
 
-def test_random_chooses_at_its_rate_but_no_name() -> None:
+def test_random_chooses_at_its_rate_and_never_a_name() -> None:
     chosen = choose(RandomChoice(threshold=0.75), "Why?", "", [ANN, *MANY])
 
     # A quarter of 1,000, within three standard deviations of 14.
@@ -107,7 +98,7 @@ def test_random_chooses_at_its_rate_but_no_name() -> None:
 
 
 @given(st.text(), st.text(), st.integers(0, 999))
-def test_a_draw_depends_on_query_and_candidate_alone(
+def test_a_random_score_depends_only_on_query_and_candidate(
     query: str, description: str, place: int
 ) -> None:
     system = RandomChoice(threshold=0.5)
@@ -118,7 +109,7 @@ def test_a_draw_depends_on_query_and_candidate_alone(
     assert alone != system.scores(query + "?", description, [MANY[place]])
 
 
-def test_a_random_choice_is_named_by_seed_and_threshold() -> None:
+def test_the_identity_of_random_choice_is_seed_and_threshold() -> None:
     assert RandomChoice(threshold=0.75).identity == {"seed": "0", "threshold": "0.75"}
 
 
@@ -129,15 +120,15 @@ def scored(*needed: str, **scores: float) -> ScoredSample:
 @pytest.mark.parametrize(
     ("samples", "threshold"),
     [
-        # Halfway below the last score that it lets in: right in both from 3 (excluded) to 6.
+        # Both samples are right from above 3 to 6: the mean of 3 and 6.
         ([scored("a", a=8, b=1), scored("c", c=6, d=3)], 4.5),
-        # The mean over samples decides. Down to 9 or 7: 1 and 0. To 5: 1 and 2/3. To 4: 1 and 2/5.
+        # F1 of the samples at 9 or 7: 1 and 0; at 5: 1 and 2/3; at 4: 1 and 2/5.
         ([scored("a", a=9), scored("b", x=7, b=5, y=4, z=4)], 4.5),
-        # Of equals the highest. 9 alone: 1 and 0. All: 1/2 and 1/2.
+        # F1 at 9: 1 and 0; at 2: 1/2 and 1/2. The means are equal, so the higher one.
         ([scored("a", a=9, x=2, y=2), scored("b", b=2, z=2, w=2)], 5.5),
-        # Where all are needed it is the lowest score.
+        # If all candidates are needed: the lowest score.
         ([scored("a", "b", a=2, b=1)], 1),
-        # Names never pass.
+        # Names are not candidates.
         ([scored("a", a=1, name=NEVER)], 1),
     ],
 )
@@ -145,15 +136,15 @@ def test_the_best_threshold(samples: list[ScoredSample], threshold: float) -> No
     assert best_threshold(samples) == threshold
 
 
-def test_the_figure_is_the_mean_over_samples() -> None:
+def test_macro_f1_is_the_mean_over_samples() -> None:
     samples = [scored("a", a=9), scored("b", x=7, b=5, y=4, z=4)]
 
     assert macro_f1(samples, 4.5) == pytest.approx((1 + 2 / 3) / 2)
 
 
 @pytest.mark.parametrize("rule", [best_threshold, share_threshold])
-def test_nothing_to_choose_from_is_an_error(rule: Callable[[list[ScoredSample]], float]) -> None:
-    with pytest.raises(PiiBenchError, match="no person's name"):
+def test_samples_with_names_only_are_an_error(rule: Callable[[list[ScoredSample]], float]) -> None:
+    with pytest.raises(PiiBenchError, match="other than people's names"):
         rule([scored("a", name=NEVER)])
 
 
@@ -165,14 +156,14 @@ SCORED = st.builds(
 
 
 @given(st.lists(SCORED, min_size=1, max_size=5))
-def test_no_score_makes_a_better_threshold(samples: list[ScoredSample]) -> None:
+def test_no_other_threshold_has_a_higher_macro_f1(samples: list[ScoredSample]) -> None:
     best = macro_f1(samples, best_threshold(samples))
 
     assert best >= max(macro_f1(samples, score) for score in range(6)) - 1e-9
 
 
-def test_chance_lets_in_the_share_that_is_needed() -> None:
-    # One of two and none of two.
+def test_the_share_threshold_is_one_minus_the_needed_share() -> None:
+    # One of four candidates is needed.
     assert share_threshold([scored("a", a=0.1, b=0.2), scored("c", d=0.3, e=0.4)]) == 0.75
     assert share_threshold([scored("a", a=1, b=1, name=NEVER)]) == 0.5
 
@@ -187,7 +178,9 @@ def test_chance_lets_in_the_share_that_is_needed() -> None:
         ('{"keyword": {"threshold": "0.5"}}', "'threshold' must be a number"),
     ],
 )
-def test_a_broken_file_of_thresholds_is_named(text: str | None, what: str, tmp_path: Path) -> None:
+def test_an_error_names_the_broken_file_of_thresholds(
+    text: str | None, what: str, tmp_path: Path
+) -> None:
     path = tmp_path / "thresholds.json"
     if text is not None:
         path.write_text(text)

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-HERE = ("all", "none", "random", "keyword", "embedding")
-"""Those that need no extra."""
+WITHOUT_EXTRA = ("all", "none", "random", "keyword", "embedding")
 
 TEXT = "Ann Lee is 32. She is a potter in York, and earns $900. Her hours: 09:00 to 12:00."
 CANDIDATES = [
@@ -43,37 +42,43 @@ CANDIDATES = [
 ]
 
 
-def test_the_systems() -> None:
-    assert [*RELEVANCE] == [*HERE, "embedding-minilm", "encoder"]
+def test_the_names_of_the_systems() -> None:
+    assert list(RELEVANCE) == [*WITHOUT_EXTRA, "embedding-minilm", "encoder"]
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", WITHOUT_EXTRA)
 def test_a_system_is_built_by_its_name_and_gives_one_score_per_candidate(name: str) -> None:
     system = build_relevance(name)
 
     assert system.name == name
     assert len(system.scores("Is my pay fair?", TEXT, CANDIDATES)) == len(CANDIDATES)
     assert system.scores("Why?", TEXT, []) == []
-    # No order of candidates changes what is chosen.
-    forth = choose(system, "Is my pay fair?", TEXT, CANDIDATES)
-    back = choose(system, "Is my pay fair?", TEXT, CANDIDATES[::-1])
-    assert set(forth) == set(back)
 
 
-@pytest.mark.parametrize("name", [name for name in HERE if name != "all"])
+@pytest.mark.parametrize("name", WITHOUT_EXTRA)
+def test_the_order_of_the_candidates_does_not_change_the_choice(name: str) -> None:
+    system = build_relevance(name)
+
+    chosen = choose(system, "Is my pay fair?", TEXT, CANDIDATES)
+    chosen_in_reverse = choose(system, "Is my pay fair?", TEXT, CANDIDATES[::-1])
+
+    assert set(chosen) == set(chosen_in_reverse)
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT_EXTRA if name != "all"])
 @pytest.mark.parametrize("query", ["Is my pay fair?", "Who is Ann Lee?", ""])
-def test_only_all_ever_chooses_a_person(name: str, query: str) -> None:
+def test_only_all_chooses_a_name(name: str, query: str) -> None:
     assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, CANDIDATES)
     assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, CANDIDATES[:1])
 
 
 @pytest.mark.parametrize("name", ["keyword", "embedding"])
-def test_those_that_read_find_the_pay(name: str) -> None:
+def test_a_query_about_salary_chooses_the_income(name: str) -> None:
     assert "$900" in choose(build_relevance(name), "Is my salary fair?", TEXT, CANDIDATES)
 
 
 @pytest.mark.parametrize("name", ["random", "keyword", "embedding"])
-def test_a_stored_threshold_is_the_systems(name: str) -> None:
+def test_a_fitted_system_has_its_stored_threshold(name: str) -> None:
     system, stored = build_relevance(name), read_thresholds()
 
     assert stored.keys() == FITTED.keys()
@@ -81,11 +86,11 @@ def test_a_stored_threshold_is_the_systems(name: str) -> None:
     assert system.identity["threshold"] == repr(system.threshold)
 
 
-def test_a_threshold_that_is_not_stored_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_threshold_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     empty: Mapping[str, Mapping[str, float]] = {}
     monkeypatch.setattr(catalog, "read_thresholds", lambda: empty)
 
-    with pytest.raises(InputFileError, match="holds no threshold of 'keyword'"):
+    with pytest.raises(InputFileError, match="has no threshold of 'keyword'"):
         build_relevance("keyword")
 
 
@@ -108,22 +113,22 @@ TOWN: Sample = build(
 )
 
 
-def test_a_threshold_is_fitted_to_what_is_needed() -> None:
+def test_fitting_finds_the_threshold_of_the_needed_candidates() -> None:
     fitted = fit("keyword", [PAY, TOWN])
 
-    # The cue is 1 for one of two: 0.5 above the mean and 0.5 below.
+    # In each sample the scores are 1 and 0, so 0.5 and -0.5 relative to their mean.
     assert (fitted.threshold, fitted.f1) == (0.0, 1.0)
     assert fitted.identity.keys() == {"words"}
-    # Of chance the threshold is the share that is needed.
+    # Half of the candidates are needed.
     assert fit("random", [PAY, TOWN]).threshold == 0.5
 
 
-def test_a_sample_without_a_query_does_not_count() -> None:
-    silent = make_sample(query=None, related=[])
+def test_samples_without_a_query_are_ignored() -> None:
+    without_query = make_sample(query=None, related=[])
 
-    assert fit("keyword", [PAY, silent]).f1 == 1.0
+    assert fit("keyword", [PAY, without_query]).f1 == 1.0
     with pytest.raises(PiiBenchError, match="samples with a query"):
-        fit("keyword", [silent])
+        fit("keyword", [without_query])
 
 
 @pytest.mark.parametrize("name", ["all", "nonsense"])
@@ -132,7 +137,7 @@ def test_only_systems_with_a_threshold_can_be_fitted(name: str) -> None:
         fit(name, [PAY])
 
 
-def test_thresholds_are_kept_with_what_they_were_fitted_on(tmp_path: Path) -> None:
+def test_thresholds_are_stored_with_the_hashes_of_the_dev_files(tmp_path: Path) -> None:
     dev = write_lines(tmp_path / "dev.jsonl", [sample_to_record(PAY)])
     path = tmp_path / "models" / "thresholds.json"
     hashes = {"dev": hashlib.sha256(dev.read_bytes()).hexdigest()}

@@ -9,8 +9,8 @@ from pii_bench.systems.relevance.keyword import (
     KEYWORDS,
     KeywordRelevance,
     clauses_around,
+    content_words,
     parts_of,
-    words_of_meaning,
 )
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -123,8 +123,8 @@ def test_scores_are_relative_and_names_have_none() -> None:
     assert scores == [NEVER, -0.5, 0.5]
 
 
-def test_words_of_meaning() -> None:
-    assert words_of_meaning("The Goats' glass is under a GOAT, as ever; gas 32") == {
+def test_content_words() -> None:
+    assert content_words("The Goats' glass is under a GOAT, as ever; gas 32") == {
         "goat",
         "glass",
         "gas",
