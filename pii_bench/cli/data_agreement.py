@@ -28,7 +28,8 @@ _HEADER: Final = (
 
 DESCRIPTION: Final = (
     "Show the agreement of blind readers with gold and with each other on first readings: F1, "
-    "kappa, ambiguous and unlisted PII, naturalness; by set, kind of text and way of reference."
+    "kappa, ambiguous and unlisted PII, naturalness; by set, kind of text and way of reference, "
+    "and on the current versions."
 )
 
 
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the agreement on first readings, or the disputes."""
+    """Print the agreement on first readings and on current versions, or the disputes."""
     recorded = Recorded.load()
     results: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
@@ -63,6 +64,8 @@ def run(arguments: argparse.Namespace) -> bool:
         firsts = [reading for reading in readings if reading.round == 1 and reading.id in samples]
         for group, members in _groups(firsts, samples).items():
             results.append((name, group, agreement(members)))
+        if current := [reading for reading in readings if _is_current(reading, samples)]:
+            results.append((name, "current versions", agreement(current)))
     if arguments.json:
         echo_json(
             [{"set": name, "group": group, **asdict(result)} for name, group, result in results]
@@ -76,6 +79,11 @@ def run(arguments: argparse.Namespace) -> bool:
             replace_block("finished" if arguments.finished else "agreement", table, README)
             echo(f"\nwritten: {README}")
     return True
+
+
+def _is_current(reading: Reading, samples: Mapping[str, Sample]) -> bool:
+    """Return True if the sample has not changed since the reading."""
+    return reading.id in samples and version_of(samples[reading.id]) == reading.version
 
 
 def _groups(
@@ -116,7 +124,7 @@ def _print_disputed(samples: dict[str, Sample], readings: Sequence[Reading], wan
     """Print the disputes on the current version of each sample, of which `wanted` are read."""
     current: dict[str, list[Reading]] = {}
     for reading in readings:
-        if reading.id in samples and version_of(samples[reading.id]) == reading.version:
+        if _is_current(reading, samples):
             current.setdefault(reading.id, []).append(reading)
     passed = 0
     for sample_id in sorted(current):
