@@ -148,7 +148,7 @@ def render_summary(shown: Sequence[Shown], more: str = "") -> str:
         '<section id="summary" aria-labelledby="summary-title">\n'
         '<h2 id="summary-title">Summary</h2>\n'
         f"<p>{len(names)} {_many('system', len(names))} on {sets} {_many('dataset', sets)}. "
-        f"{recipients} Best at masking what a question does not need, told no gold:</p>\n"
+        f"{recipients} Best at masking what a question does not need, without oracles:</p>\n"
         f'<ul class="cards">{cards or "<li>No run of masking is complete.</li>"}</ul>\n'
         f"{more}</section>\n"
     )
