@@ -100,7 +100,11 @@ class Masker:
         """
         if self._recipients is None:
             future = self._executor().submit(_recipients, *self._system)
-            self._recipients = future.result()
+            try:
+                self._recipients = future.result()
+            except PiiBenchError:
+                self.close()
+                raise
         return self._recipients
 
     def pieces_of(self, text: str) -> int:

@@ -119,20 +119,24 @@ def test_answers_of_pieces_are_joined() -> None:
     assert joined([*parts, Answers((), None)]).needed is None
 
 
-def test_an_unknown_system_is_refused_at_the_start() -> None:
-    masker = Masker(Settings(workers=0, system="encodr"))
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_unknown_system_is_refused_at_the_start(workers: int) -> None:
+    others = set(multiprocessing.active_children())
+    masker = Masker(Settings(workers=workers, system="encodr"))
     with pytest.raises(PiiBenchError, match="encodr"):
         masker.start()
-    masker.close()
+    assert set(multiprocessing.active_children()) <= others
 
 
 def test_a_process_that_dies_is_replaced() -> None:
     masker = Masker(Settings(workers=1, system="bilstm-crf+none"))
+    others = set(multiprocessing.active_children())
 
     async def kill() -> None:
         await masker.answers("I am Ann Lee.", "?")
-        (worker,) = [each.pid for each in multiprocessing.active_children() if each.pid]
-        os.kill(worker, signal.SIGKILL)
+        (worker,) = set(multiprocessing.active_children()) - others
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(BusyError, match="died"):
             await masker.answers("I am Bob Roe.", "?")
         answers = await masker.answers("My mail is b.roe@mail.example.org.", "?")
