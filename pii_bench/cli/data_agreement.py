@@ -16,7 +16,7 @@ from pii_bench.escaping import markdown_table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pii_bench.construction.readings import Agreement
     from pii_bench.datasets.sample import Sample
@@ -57,14 +57,16 @@ def run(arguments: argparse.Namespace) -> bool:
     results: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
         samples = {sample.id: sample for sample in recorded.samples(name)}
+        versions = {sample_id: version_of(sample) for sample_id, sample in samples.items()}
         readings = load_readings(name, FINISHED if arguments.finished else READINGS)
+        current = [reading for reading in readings if versions.get(reading.id) == reading.version]
         if arguments.disputed:
-            _print_disputed(samples, readings, 1 if name.startswith(("train-", "dev-")) else 2)
+            _print_disputed(samples, current, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
         firsts = [reading for reading in readings if reading.round == 1 and reading.id in samples]
         for group, members in _groups(firsts, samples).items():
             results.append((name, group, agreement(members)))
-        if current := [reading for reading in readings if _is_current(reading, samples)]:
+        if current:
             results.append((name, "current versions", agreement(current)))
     if arguments.json:
         echo_json(
@@ -79,11 +81,6 @@ def run(arguments: argparse.Namespace) -> bool:
             replace_block("finished" if arguments.finished else "agreement", table, README)
             echo(f"\nwritten: {README}")
     return True
-
-
-def _is_current(reading: Reading, samples: Mapping[str, Sample]) -> bool:
-    """Return True if the sample has not changed since the reading."""
-    return reading.id in samples and version_of(samples[reading.id]) == reading.version
 
 
 def _groups(
@@ -120,15 +117,20 @@ def _kappa(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _print_disputed(samples: dict[str, Sample], readings: Sequence[Reading], wanted: int) -> None:
-    """Print the disputes on the current version of each sample, of which `wanted` are read."""
-    current: dict[str, list[Reading]] = {}
+def _print_disputed(samples: Collection[str], readings: Sequence[Reading], wanted: int) -> None:
+    """Print the disputes of the readings of current versions.
+
+    Args:
+        samples: ids of the samples.
+        readings: readings of their current versions.
+        wanted: number of readings that a sample needs.
+    """
+    by_sample: dict[str, list[Reading]] = {}
     for reading in readings:
-        if _is_current(reading, samples):
-            current.setdefault(reading.id, []).append(reading)
+        by_sample.setdefault(reading.id, []).append(reading)
     passed = 0
-    for sample_id in sorted(current):
-        of_sample = current[sample_id]
+    for sample_id in sorted(by_sample):
+        of_sample = by_sample[sample_id]
         disputes = [fault for reading in of_sample for fault in faults(reading)]
         for dispute in disputes:
             echo(f"{sample_id}: {dispute}")
@@ -138,5 +140,5 @@ def _print_disputed(samples: dict[str, Sample], readings: Sequence[Reading], wan
                     echo(f"{sample_id}: reader {reading.reader} remarks: {reading.remark}")
         elif len(of_sample) >= wanted:
             passed += 1
-    unread = sum(len(current.get(sample_id, ())) < wanted for sample_id in samples)
+    unread = sum(len(by_sample.get(sample_id, ())) < wanted for sample_id in samples)
     echo(f"{len(samples)} recorded, {passed} passed, {unread} lack readings")

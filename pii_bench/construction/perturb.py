@@ -57,6 +57,7 @@ class Kind:
     Attributes:
         description: what the kind does, for help texts.
         rate: the default share of letters, words, marks or values that it changes.
+        change: the change of every piece; None if the kind has a rewriter of its own.
         values: True if it changes values: those of entities and of `meta.public`.
         words: True if it changes the text between values too. Otherwise it changes a value only
             if no other annotation overlaps it.
@@ -65,28 +66,10 @@ class Kind:
 
     description: str
     rate: float
+    change: Change | None = None
     values: bool = True
     words: bool = False
     query: bool = False
-
-
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {
-        "names": Kind("unusual names: rare, joined, of words, other scripts", 1),
-        "addresses": Kind("streets and cities of another language", 1),
-        "dates": Kind("dates and times in another format", 1),
-        "numbers": Kind("amounts and long numbers in another format", 1),
-        "foreign-words": Kind(
-            "common words of another language", 0.5, values=False, words=True, query=True
-        ),
-        "lower-case": Kind("no capitals", 1, words=True, query=True),
-        "upper-case": Kind("capitals alone", 1, words=True, query=True),
-        "typos": Kind("letters mistyped", 0.03, words=True, query=True),
-        "ocr": Kind("letters and digits misread", 0.05, words=True),
-        "punctuation": Kind("no marks at the end of words", 1, words=True, query=True),
-    }
-)
-"""Every kind by name."""
 
 
 class Unfit(StrEnum):
@@ -231,6 +214,8 @@ class Rewriter(Protocol):
 
 
 def _rewriter(kind: str, sample: Sample, random: Random, rate: float) -> Rewriter:
+    if (change := KINDS[kind].change) is not None:
+        return _ChangeRewriter(random, rate, change)
     match kind:
         case "names":
             return _NameRewriter(random, rate, _pronoun(sample.description))
@@ -238,12 +223,9 @@ def _rewriter(kind: str, sample: Sample, random: Random, rate: float) -> Rewrite
             countries = load_pools("test").countries
             country = countries[random.choice(sorted(countries.keys() - _ENGLISH))]
             return _AddressRewriter(random, rate, country)
-        case "foreign-words":
-            return _WordRewriter(
-                random, rate, random.randrange(len(_table()["words"]["languages"]))
-            )
         case _:
-            return _ChangeRewriter(random, rate, _CHANGES[kind])
+            language = random.randrange(len(_table()["words"]["languages"]))
+            return _WordRewriter(random, rate, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,15 +479,22 @@ def _change_numbers(text: str, random: Random, rate: float) -> str:
     return other_number(text, random) if random.random() < rate else text
 
 
-_CHANGES: Final[Mapping[str, Change]] = MappingProxyType(
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
-        "dates": _change_dates,
-        "numbers": _change_numbers,
-        "lower-case": in_small_letters,
-        "upper-case": in_capitals,
-        "typos": with_typos,
-        "ocr": misread,
-        "punctuation": without_punctuation,
+        "names": Kind("unusual names: rare, joined, of words, other scripts", 1),
+        "addresses": Kind("streets and cities of another language", 1),
+        "dates": Kind("dates and times in another format", 1, _change_dates),
+        "numbers": Kind("amounts and long numbers in another format", 1, _change_numbers),
+        "foreign-words": Kind(
+            "common words of another language", 0.5, values=False, words=True, query=True
+        ),
+        "lower-case": Kind("no capitals", 1, in_small_letters, words=True, query=True),
+        "upper-case": Kind("capitals alone", 1, in_capitals, words=True, query=True),
+        "typos": Kind("letters mistyped", 0.03, with_typos, words=True, query=True),
+        "ocr": Kind("letters and digits misread", 0.05, misread, words=True),
+        "punctuation": Kind(
+            "no marks at the end of words", 1, without_punctuation, words=True, query=True
+        ),
     }
 )
-"""Kinds that change every piece in the same way."""
+"""Every kind by name."""

@@ -102,7 +102,7 @@ def schooling_takes_years(profile: Profile) -> Iterator[str]:
 
 
 def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
-    """Nobody has had a job since before the age of 16, or ended a course before 17."""
+    """A job has not begun before the age of 16, and a course has not ended before 17."""
     age, duration, date = _number(profile, "Age"), profile.fact("Duration"), profile.fact("Date")
     if age is None:
         return

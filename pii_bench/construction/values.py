@@ -1,4 +1,4 @@
-"""Drawing values of facts, in the taxonomy's formats. Numbers are of ranges that nobody uses."""
+"""Drawing values of facts, in the taxonomy's formats. Numbers are of ranges that are not issued."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from pii_bench.datasets.value_formats import luhn_holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -216,15 +218,8 @@ def _handle(draw: Draw, _: str) -> str:
 def _credit_card(draw: Draw, _: str) -> str:
     # No card network has numbers that start with 9.
     digits = "9" + draw.digits(14)
-    # Luhn's formula: every second digit is doubled, and the digits of the result are added.
-    total = 0
-    for place, digit in enumerate(map(int, digits)):
-        if place % 2:
-            total += digit
-        else:
-            total += sum(divmod(2 * digit, 10))
-    check_digit = -total % 10
-    return f"{digits}{check_digit}"
+    (number,) = (digits + last for last in "0123456789" if luhn_holds(digits + last))
+    return number
 
 
 def _phone(draw: Draw, _: str) -> str:

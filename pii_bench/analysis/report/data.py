@@ -80,6 +80,7 @@ class LeakedCategory:
     """The texts of a category that no query needs.
 
     Attributes:
+        name: name of the category, or of the type if there is none.
         readable: number of those that stay readable.
         unneeded: number of all.
     """
@@ -96,7 +97,7 @@ class _MaskedSample:
     Attributes:
         leaked: categories of the texts that stay readable although the query does not need them.
         unneeded: categories of all texts that the query does not need.
-        hidden: number of texts that the query needs and nobody can read.
+        hidden: number of texts that the query needs and that cannot be read.
     """
 
     sample: Sample
@@ -287,10 +288,11 @@ def _find_examples(masked: Sequence[_MaskedSample]) -> dict[str, str]:
     }
     examples: dict[str, str] = {}
     for title, counted in counts.items():
-        # Prefer two texts or more, then a short description.
-        order = sorted(counted, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
-        if order and order[0][0]:
-            examples[title] = order[0][1].id
+        fitting = [(count, sample) for count, sample in counted if count]
+        if fitting:
+            # Prefer two texts or more, then a short description.
+            _, sample = min(fitting, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
+            examples[title] = sample.id
     return examples
 
 

@@ -88,21 +88,23 @@ def choose(
     return list(chosen)
 
 
-def relative_scores(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[float]:
-    """Return scores minus their mean, because some queries resemble all candidates more.
+def without_names(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates that are not people's names, which no query needs."""
+    return [candidate for candidate in candidates if candidate.type != PiiType.PER]
 
-    People's names, which no query needs, get `NEVER` and do not count in the mean.
+
+def relative_scores(
+    candidates: Sequence[Candidate], scores: Mapping[Candidate, float]
+) -> list[float]:
+    """Return scores minus their mean, because some queries resemble all candidates more.
 
     Args:
         candidates: candidates of one sample.
-        scores: one per candidate.
+        scores: scores of all candidates but names, which get `NEVER` and are not in the mean.
     """
-    is_name = [candidate.type == PiiType.PER for candidate in candidates]
-    counted = [score for score, name in zip(scores, is_name, strict=True) if not name]
-    if not counted:
-        return [NEVER] * len(candidates)
-    mean = math.fsum(counted) / len(counted)
-    return [NEVER if name else score - mean for score, name in zip(scores, is_name, strict=True)]
+    counted = [scores[candidate] for candidate in candidates if candidate in scores]
+    mean = math.fsum(counted) / len(counted) if counted else 0.0
+    return [scores[candidate] - mean if candidate in scores else NEVER for candidate in candidates]
 
 
 THRESHOLDS: Final = DATA / "models" / "relevance" / "thresholds.json"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.files import sha256_of
-from pii_bench.systems.relevance.base import relative_scores
+from pii_bench.systems.relevance.base import relative_scores, without_names
 from pii_bench.systems.relevance.keyword import KEYWORDS, KEYWORDS_SHA256, clauses_around, parts_of
 from pii_bench.taxonomy import CATEGORIES, PiiType
 
@@ -155,9 +155,9 @@ class EmbeddingRelevance:
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return one score per candidate; equal ones for a blank query."""
         parts = parts_of(query)
-        scored = [candidate for candidate in candidates if candidate.type != PiiType.PER]
+        scored = without_names(candidates)
         if not parts or not scored:
-            return relative_scores(candidates, [0.0] * len(candidates))
+            return relative_scores(candidates, dict.fromkeys(scored, 0.0))
         # In two calls, because an encoder pads all texts of a call to the longest.
         query_vectors = self._encoder.embed(parts)
         clause_vectors = self._encoder.embed(clauses_around(description, scored))
@@ -170,7 +170,7 @@ class EmbeddingRelevance:
             pii_type = PiiType(candidate.type)
             cosines = self._categories[pii_type] @ clause
             scores[candidate] = _expected(similarities[pii_type], cosines)
-        return relative_scores(candidates, [scores.get(each, 0.0) for each in candidates])
+        return relative_scores(candidates, scores)
 
 
 def _similarities(

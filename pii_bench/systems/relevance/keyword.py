@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.systems.relevance.base import relative_scores
+from pii_bench.systems.relevance.base import relative_scores, without_names
 from pii_bench.taxonomy import CATEGORIES, PiiType
 
 if TYPE_CHECKING:
@@ -192,13 +192,15 @@ class KeywordRelevance:
         """Return one score per candidate."""
         named = {category for category, pattern in _PATTERNS.items() if pattern.search(query)}
         query_words = content_words(query)
-        scores: list[float] = []
-        clauses = clauses_around(description, candidates)
-        for candidate, clause in zip(candidates, clauses, strict=True):
+        scores: dict[Candidate, float] = {}
+        scored = without_names(candidates)
+        for candidate, clause in zip(scored, clauses_around(description, scored), strict=True):
             categories = named.intersection(CATEGORIES[PiiType(candidate.type)])
             in_clause = any(_PATTERNS[category].search(clause) for category in categories)
             shared = len(query_words & content_words(clause))
-            scores.append(bool(categories) + _NAMED_IN_CLAUSE * in_clause + _SHARED_WORD * shared)
+            scores[candidate] = (
+                bool(categories) + _NAMED_IN_CLAUSE * in_clause + _SHARED_WORD * shared
+            )
         return relative_scores(candidates, scores)
 
 

@@ -76,9 +76,9 @@ def test_a_score_equal_to_the_threshold_is_chosen_and_a_lower_one_is_not() -> No
 
 def test_names_get_never_and_do_not_count_in_the_mean() -> None:
     # The mean of 11 and 17 is 14.
-    assert relative_scores([AGE, ANN, CITY], [11.0, 5.0, 17.0]) == [-3.0, NEVER, 3.0]
-    assert relative_scores([ANN], [5.0]) == [NEVER]
-    assert relative_scores([], []) == []
+    assert relative_scores([AGE, ANN, CITY], {AGE: 11.0, CITY: 17.0}) == [-3.0, NEVER, 3.0]
+    assert relative_scores([ANN], {}) == [NEVER]
+    assert relative_scores([], {}) == []
 
 
 MANY = [Candidate(str(number), "CODE", number) for number in range(1000)]
