@@ -107,6 +107,8 @@ def _row(results: Path, run: StoredChat) -> PreferenceRow:
     dataset = load_dataset(run.manifest.dataset.source)
     if dataset.sha256 != run.manifest.dataset.sha256:
         raise PiiBenchError("the dataset has changed since this run; run it again")
+    if len(run.masked_by) != 2:
+        raise PiiBenchError("its manifest does not name the run that rewrote the texts")
     model, prompt = run.masked_by
     samples = applicable(Task.REWRITE, dataset.samples)
     pairs = text_pairs(samples, read_rewritings(results, model, prompt, dataset))

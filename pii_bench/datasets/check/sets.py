@@ -12,9 +12,9 @@ import re
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pii_bench.datasets.catalog import OUR_SETS
 from pii_bench.datasets.check.text import Problem, blanked
@@ -235,6 +235,8 @@ def _entity_set(subject: Subject) -> frozenset[tuple[str, str, str | None]]:
 NEAR: Final = 0.5
 """Descriptions that share more than this part of their 5-grams are near-duplicates."""
 
+_Word = TypeVar("_Word", str, int)
+
 _GRAM_SIZE: Final = 5
 _LEAST_COMPARED: Final = 16
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
@@ -403,8 +405,11 @@ class _Index:
 def _gram_sets(texts: Iterable[str], limit: float) -> list[_Grams]:
     import numpy as np
 
+    # Words are numbered, because the hash of a string differs from process to process.
+    numbers_of_words: defaultdict[str, int] = defaultdict(count().__next__)
+    numbered = ([numbers_of_words[word] for word in _words(text)] for text in texts)
     # Hashes of 64 bits: among a billion 5-grams, any two collide with a probability of 3 %.
-    hashed = [np.fromiter(map(hash, word_grams(text)), dtype=np.int64) for text in texts]
+    hashed = [np.fromiter(map(hash, _grams(words)), dtype=np.int64) for words in numbered]
     if not hashed:
         return []
     _, numbers, counts = np.unique(np.concatenate(hashed), return_inverse=True, return_counts=True)
@@ -420,5 +425,12 @@ def _gram_sets(texts: Iterable[str], limit: float) -> list[_Grams]:
 
 def word_grams(text: str) -> set[tuple[str, ...]]:
     """Return the word 5-grams of a text in lower case."""
-    words = [word.lower() for word in _WORD.findall(text)]
+    return _grams(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _grams(words: Sequence[_Word]) -> set[tuple[_Word, ...]]:
     return {tuple(words[i : i + _GRAM_SIZE]) for i in range(len(words) - _GRAM_SIZE + 1)}

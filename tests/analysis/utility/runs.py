@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pii_bench.analysis.utility.chats import ChatSystem, answer_questions, judge_questions
+from pii_bench.analysis.utility.chats import (
+    ChatSystem,
+    answer_questions,
+    judge_questions,
+    text_questions,
+)
 from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     NO_MASK,
@@ -21,6 +26,7 @@ from pii_bench.analysis.utility.stored import (
     read_masker,
     run_name,
     texts,
+    texts_folder,
     verdicts_folder,
 )
 from pii_bench.models.base import CallError, Completion, Finish, Sampling
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pii_bench.analysis.utility.chats import TextPair
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import Request
     from pii_bench.systems.base import System
@@ -106,6 +113,15 @@ def run_judge(
     name = run_name(dataset.name, condition)
     files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
     _run(system, replace(dataset, name=name), files, verdicts.keys() & questions.fields.keys())
+
+
+def run_text_judge(
+    results: Path, dataset: Dataset, pairs: Mapping[str, TextPair], rewritten_by: tuple[str, ...]
+) -> None:
+    """Store a run of a judge that has answered nothing."""
+    system = ChatSystem(_model(JUDGE, {}), Sampling(), text_questions(pairs, rewritten_by))
+    files = RunFiles.at(texts_folder(results), JUDGE, "utility.texts", dataset.name)
+    _run(system, dataset, files, ())
 
 
 def _model(name: str, outputs: Mapping[str, str | tuple[str, str] | CallError]) -> FakeModel:

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from pii_bench.analysis.utility.chats import Preference, TextPair, text_questions
 from pii_bench.analysis.utility.preferences import (
     PreferenceRow,
+    collect_preferences,
     preferences_to_csv,
     preferences_to_table,
     text_pairs,
 )
 from pii_bench.analysis.utility.stored import Rewritten
+from pii_bench.datasets.catalog import load_dataset
+from tests.analysis.utility.runs import run_text_judge
 from tests.builders import make_sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SAMPLE = make_sample("s1")
 
@@ -54,3 +62,15 @@ def test_preferences_as_table_and_csv() -> None:
     assert preferences_to_csv([row(win=3, loss=1, flip=2)]).splitlines()[1] == (
         "demo,fake/one+rewrite,fake/judge,12,9,3,1,0,2,0,0,0.6667,"
     )
+
+
+@pytest.mark.parametrize("rewritten_by", [(), ("fake/one",), ("fake/one", "detection", "naive")])
+def test_a_run_that_does_not_name_one_rewriter_is_left_out(
+    rewritten_by: tuple[str, ...], tmp_path: Path
+) -> None:
+    run_text_judge(tmp_path, load_dataset("demo"), {}, rewritten_by)
+    left_out: list[str] = []
+
+    assert collect_preferences(tmp_path, left_out) == []
+    (message,) = left_out
+    assert message.startswith("utility: fake/judge on demo: its manifest does not name the run")

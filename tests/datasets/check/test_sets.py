@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -292,6 +295,27 @@ def test_texts_are_near_if_they_share_more_than_half_of_their_5_grams(
     assert list(near_earlier(texts)) == near
     # A few texts are all compared, whatever the budget.
     assert list(near_earlier(texts, budget=SearchBudget(most=0))) == near
+
+
+def test_the_text_named_is_the_same_in_every_process() -> None:
+    # The last text is as near to the first as to the second.
+    program = (
+        "from pii_bench.datasets.check.sets import near_earlier\n"
+        "texts = ['a b c d e f g h', 'p q r s t u v w', 'a b c d e f g p q r s t u v']\n"
+        "print(list(near_earlier(texts)))"
+    )
+    outputs = {
+        subprocess.run(  # noqa: S603 -- a fixed program
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "1234"
+    }
+
+    assert len(outputs) == 1
 
 
 def test_texts_are_compared_without_their_values() -> None:
