@@ -64,7 +64,9 @@ def run(arguments: argparse.Namespace) -> bool:
             _print_disputed(samples, current, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
         firsts = [reading for reading in readings if reading.round == 1 and reading.id in samples]
-        for group, members in _groups(firsts, samples).items():
+        # A text that was replaced since may be of another register than the one that was read.
+        read = {(sample.id, version_of(sample)): sample for sample in recorded.versions(name)}
+        for group, members in _groups(firsts, read).items():
             results.append((name, group, agreement(members)))
         if current:
             results.append((name, "current versions", agreement(current)))
@@ -84,16 +86,21 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def _groups(
-    readings: Sequence[Reading], samples: Mapping[str, Sample]
+    readings: Sequence[Reading], versions: Mapping[tuple[str, str], Sample]
 ) -> Mapping[str, Sequence[Reading]]:
-    """Return all readings, then those of each way of reference, register and template."""
+    """Return all readings, then those of each way of reference, register and template.
+
+    Args:
+        readings: the readings.
+        versions: id and version to the sample that was read.
+    """
     groups: dict[str, list[Reading]] = {"all": list(readings)} if readings else {}
     for key in ("reference", "register", "template"):
-        values = [
-            (str(samples[reading.id].meta[key]), reading)
-            for reading in readings
-            if key in samples[reading.id].meta
-        ]
+        values = []
+        for reading in readings:
+            sample = versions[reading.id, reading.version]
+            if key in sample.meta:
+                values.append((str(sample.meta[key]), reading))
         for value, reading in sorted(values, key=itemgetter(0)):
             groups.setdefault(value, []).append(reading)
     return groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.construction.marked import Marked
@@ -85,6 +86,29 @@ class Recorded:
         if "of" not in marked.header:
             return list(to_samples(marked))
         return list(to_twins(marked, self.find(marked.header["of"])))
+
+    def versions(self, name: str) -> Iterator[Sample]:
+        """Yield the samples of all versions of the texts of a set, the superseded ones first.
+
+        Raises:
+            MarkedError: If a file of superseded texts is invalid.
+        """
+        texts = self._versions_of_texts(name)
+        origins = {marked.header["of"] for marked in texts if "of" in marked.header}
+        sources: defaultdict[str, list[Marked]] = defaultdict(list)
+        for source_set in sorted({origin.rpartition("-")[0] for origin in origins}):
+            for source in self._versions_of_texts(source_set):
+                sources[source.id].append(source)
+        for marked in texts:
+            if "of" not in marked.header:
+                yield from to_samples(marked)
+            for source in sources[marked.header.get("of", "")]:
+                yield from to_twins(marked, source)
+
+    def _versions_of_texts(self, name: str) -> list[Marked]:
+        path = self.folder / SUPERSEDED / f"{name}.txt"
+        superseded = read_marked(path) if path.exists() else ()
+        return [*superseded, *self.sets[name].values()]
 
     def find(self, sample_id: str) -> Marked:
         """Return the recorded text with an id.

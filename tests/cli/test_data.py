@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.cli import data_stats, main
+from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.readings import load_readings
+from pii_bench.datasets.readings import load_readings, version_of
 from pii_bench.files import DATA
 from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.cli.conftest import table_lines
@@ -239,6 +240,21 @@ def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:
     assert header.split()[1:6:2] == ["set", "group", "readings"]
     assert whole.split()[1:6:2] == ["single", "all", f"{len(firsts):,}"]
     assert {"explicit", "implied", "contrast"} < {line.split("|")[2].strip() for line in groups}
+
+
+def test_first_readings_are_grouped_by_the_version_that_was_read(capsys: Capsys) -> None:
+    interviews = {
+        (sample.id, version_of(sample))
+        for sample in Recorded.load().versions("multi")
+        if sample.meta["register"] == "interview"
+    }
+    firsts = [reading for reading in load_readings("multi") if reading.round == 1]
+    expected = sum((reading.id, reading.version) in interviews for reading in firsts)
+
+    assert main(["data", "agreement", "multi"]) == 0
+
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "interview" in line)
+    assert line.split("|")[3].strip() == str(expected)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,8 @@ def test_a_new_version_replaces_the_earlier_one(tmp_path: Path) -> None:
     assert sample.query.startswith("Could you")
     (earlier,) = read_marked(tmp_path / "texts/superseded/single.txt")
     assert earlier.queries[0].text == _QUERY
+    versions = Recorded.load(tmp_path / "texts").versions("single")
+    assert [version.query for version in versions] == [_QUERY, sample.query]
 
 
 @pytest.mark.parametrize(

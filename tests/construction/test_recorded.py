@@ -12,6 +12,7 @@ from pii_bench.construction.recorded import (
 )
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.check.sets import CANARY
+from pii_bench.datasets.readings import FINISHED, READINGS, load_readings, version_of
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
 
@@ -33,6 +34,14 @@ def test_the_built_sets_are_the_shipped_ones(
     name: str, built: dict[str, tuple[Sample, ...]]
 ) -> None:
     assert built[name] == load_dataset(name).samples
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_reading_is_of_a_recorded_version(name: str, recorded: Recorded) -> None:
+    versions = {(sample.id, version_of(sample)) for sample in recorded.versions(name)}
+    readings = [*load_readings(name, READINGS), *load_readings(name, FINISHED)]
+
+    assert {(reading.id, reading.version) for reading in readings} <= versions
 
 
 def test_only_the_first_sample_of_each_test_set_contains_the_canary(
