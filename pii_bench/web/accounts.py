@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pii_bench.web.database import Database
 
 LOCAL_NAME: Final = "local"
-"""The account of whoever uses a server on the loopback that has no other accounts."""
+"""The account of every user of a server on the loopback that has no other accounts."""
 
 SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 200

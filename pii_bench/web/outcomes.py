@@ -402,7 +402,7 @@ def _choice_agreements(
     by_aspect: _ByAspect = {}
     for aspect, by_value in ballots.items():
         found = {value: agreement(own) for value, own in sorted(by_value.items())}
-        # Agreement on values that nobody chose means nothing.
+        # Agreement on values that no annotator chose means nothing.
         by_aspect[aspect] = {v: each for v, each in found.items() if each.f1 is not None}
     return agreement(owners), by_aspect
 

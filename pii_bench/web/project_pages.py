@@ -374,7 +374,7 @@ def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
     with web.database.reading() as connection:
         answers = human_answers(connection, project)
     if not answers:
-        raise ProjectError("nobody has finished a sample yet")
+        raise ProjectError("no sample is finished yet")
     folder = web.settings.results / HUMAN
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / f"{_file_name(project)}.jsonl", to_lines(answers))

@@ -42,11 +42,11 @@ Say whose it is. The first person of the text is A, the next is B, and so on. Wh
 share belongs to both.
 Give each piece its type and category. Mark all its occurrences; the box "all occurrences" does so \
 at once.
-Do not mark what is about nobody: a hotline, a public holiday, a famous building that nobody lives \
-or works at.
+Do not mark what is about no person: a hotline, a public holiday, a famous building where no person \
+of the text lives or works.
 
 Stage 2: choose what the question needs
-Read the question. Choose the pieces without which nobody could answer it, and no others.
+Read the question. Choose the pieces without which it cannot be answered, and no others.
 Check whose each chosen piece is.
 Names of persons are hardly ever needed: an answer can say "she".
 Confirm that each piece is necessary: without it the answer would be another, or none.

@@ -74,7 +74,7 @@ def next_task(
     the dataset.
 
     Args:
-        connection: of a writing transaction, so that nobody else takes the place meanwhile.
+        connection: of a writing transaction, so that no other user takes the place meanwhile.
         project: a project of the user.
         user: the annotator.
         qualified: False to assign the samples of the qualification round.
@@ -220,7 +220,7 @@ def own_task(connection: Connection, user: User, task_id: int) -> Task:
     """Return a task of the user.
 
     Raises:
-        NotThereError: it does not exist or belongs to somebody else, even if the user is an owner.
+        NotThereError: it does not exist or belongs to another user, even if the user is an owner.
     """
     task = find_task(connection, task_id)
     if task.account_id != user.id:
@@ -244,7 +244,7 @@ def tasks_of(
 
 
 def count_done(connection: Connection, project: Project, account_id: int) -> int:
-    """Return the number of tasks that somebody has finished as an annotator."""
+    """Return the number of tasks that an annotator has finished."""
     query = (
         select(func.count())
         .select_from(TASKS.join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id))
@@ -380,7 +380,7 @@ def is_closed(connection: Connection, task: Task) -> bool:
 
 
 def restart_qualification(database: Database, project: Project, account_id: int) -> None:
-    """Delete somebody's answers of the qualification round, so that they start again."""
+    """Delete the answers of an annotator in the qualification round, which starts again."""
     own = select(SAMPLES.c.id).where(
         SAMPLES.c.project_id == project.id, SAMPLES.c.qualifies.is_(True)
     )
