@@ -42,8 +42,8 @@ Say whose it is. The first person of the text is A, the next is B, and so on. Wh
 share belongs to both.
 Give each piece its type and category. Mark all its occurrences; the box "all occurrences" does so \
 at once.
-Do not mark what is about no person: a hotline, a public holiday, a famous building where no person \
-of the text lives or works.
+Do not mark what is about no person: a hotline, a public holiday, a famous building where none of \
+them lives or works.
 
 Stage 2: choose what the question needs
 Read the question. Choose the pieces without which it cannot be answered, and no others.
