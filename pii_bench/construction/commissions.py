@@ -182,8 +182,8 @@ def commission(order: Order, number: int) -> Commission:
     facts = sum(len(profile.facts) for profile in profiles.values())
     share = facts * order.size / plan.entities
     writer = plan.writers[index]
-    who = random.choice(voices.who(writer, theme))
-    voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
+    person = random.choice(voices.people_of(writer, theme))
+    voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
         CommissionedQuery(
             needs=min(plan.needs[n], (facts - order.people) // 2),
