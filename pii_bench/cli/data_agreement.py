@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_json
 from pii_bench.cli.terminal import echo, echo_json
-from pii_bench.construction.readings import agreement, faults
+from pii_bench.construction.readings import agreement, disputes
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
@@ -138,10 +138,10 @@ def _print_disputed(samples: Collection[str], readings: Sequence[Reading], wante
     passed = 0
     for sample_id in sorted(by_sample):
         of_sample = by_sample[sample_id]
-        disputes = [fault for reading in of_sample for fault in faults(reading)]
-        for dispute in disputes:
-            echo(f"{sample_id}: {dispute}")
-        if disputes:
+        reasons = [reason for reading in of_sample for reason in disputes(reading)]
+        for reason in reasons:
+            echo(f"{sample_id}: {reason}")
+        if reasons:
             for reading in of_sample:
                 if reading.remark:
                     echo(f"{sample_id}: reader {reading.reader} remarks: {reading.remark}")

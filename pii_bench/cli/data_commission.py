@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, positive
 from pii_bench.cli.terminal import echo
-from pii_bench.construction.commissions import ORDERS, PORTION
-from pii_bench.construction.commissions import sheet as commission_sheet
+from pii_bench.construction.commissions import ORDERS, PORTION, commission_sheet
 from pii_bench.construction.declared import (
     FRONTIER,
     FRONTIER_SIZE,

@@ -10,7 +10,7 @@ from pii_bench.cli.data_build import build_all
 from pii_bench.cli.options import add_data_folder, add_json
 from pii_bench.cli.terminal import echo, echo_json, log
 from pii_bench.construction.quality import (
-    LONG,
+    MIN_LETTERS,
     frequent_words,
     render,
     text_measures,
@@ -90,5 +90,5 @@ def _print_words(words: Mapping[str, Sequence[tuple[str, float]]]) -> None:
     }
     rows = zip(*columns.values(), strict=False)
     echo()
-    echo(f"share of texts that contain a word of {LONG} letters or more:")
+    echo(f"share of texts that contain a word of {MIN_LETTERS} letters or more:")
     echo(tabulate(rows, headers=list(columns), disable_numparse=True))

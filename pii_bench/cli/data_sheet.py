@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_reader, positive
 from pii_bench.cli.terminal import echo
-from pii_bench.construction.readings import sheet
+from pii_bench.construction.readings import reading_sheet
 from pii_bench.construction.recorded import Recorded, portion_of
 from pii_bench.datasets.readings import folder_of, load_readings, version_of
 from pii_bench.errors import PiiBenchError
@@ -49,6 +49,6 @@ def run(arguments: argparse.Namespace) -> bool:
     ]
     if not samples:
         raise PiiBenchError(f"{name}: nothing is left to read in these portions for {reader}")
-    write_whole(arguments.out, sheet(samples, reader))
+    write_whole(arguments.out, reading_sheet(samples, reader))
     echo(f"{arguments.out}: {len(samples)} samples")
     return True

@@ -193,7 +193,7 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
 
 def _commission_terms(order: Order, number: int) -> Terms:
     brief = commission(order, number)
-    facts = {tag: fact.category for tag, (_, fact) in brief.tags.items()}
+    facts = {tag: fact.category for tag, fact in brief.facts.items()}
     return Terms(
         facts=facts,
         allowed={tag: brief.allowed(tag) for tag in facts},

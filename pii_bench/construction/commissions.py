@@ -1,8 +1,8 @@
 """Commissions for writers: people with facts, a voice, a length, and the queries to write.
 
 A commission depends only on the seed, the set and its number, so that it can be drawn again to
-check the written text. Drawing people and values without conflicts is steps 1 and 2 of the paper's
-construction; the writer does steps 3 and 4.
+check the written text. People and values without conflicts are steps 1 and 2 of the paper's
+construction; steps 3 and 4 are the writer's.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ PORTION: Final = 12
 """The number of commissions in a file."""
 
 REFERENCES: Final = ("explicit", "implied", "contrast")
+"""How a query may refer to what it needs."""
 
 FREE: Final = frozenset(
     {
@@ -49,21 +50,33 @@ FREE: Final = frozenset(
 )
 """Categories whose values the writer invents (in the paper, a language model)."""
 
-# Facts of a person, without the name.
-_FEWEST: Final = 3
-_MOST: Final = 15
-_SPARES: Final = 2
-_TRIES: Final = 200
+# Limits on the number of facts of a person, without the name.
+_MIN_FACTS: Final = 3
+_MAX_FACTS: Final = 15
+_NAME_ALTERNATIVES: Final = 2
+_ATTEMPTS: Final = 200
 _ALIAS_SHARE: Final = 0.15
-_OFFERED: Final = 5
-# Forms and reports mostly use the paper's formats, people seldom; overall, half of the texts do.
+_REGISTERS_OFFERED: Final = 5
+# By kind of writer. Forms and reports mostly use the paper's formats, people seldom; overall, half
+# of the texts do.
 _PAPER_SHARE: Final = {"desk": 0.9, "own": 0.3, "near": 0.3}
 
-# Shares of the numbers of related entities. They give the paper's means, 1.95 and 2.06, although
-# queries about people with few facts need fewer.
+# By number of people: shares of the numbers of related entities. They give the paper's means, 1.95
+# and 2.06, although queries about people with few facts need fewer.
 _NEEDS: Final = {1: {1: 0.22, 2: 0.53, 3: 0.25}, 2: {1: 0.2, 2: 0.54, 3: 0.26}}
+# By number of people: the paper's mean lengths.
 _CHARS: Final = {1: 893, 2: 653}
 _QUERY_CHARS: Final = {1: 211, 2: 236}
+
+_WRITER_TEXTS: Final = {
+    "own": "the person of the text, or one of the two, types it",
+    "desk": "somebody who deals with them for a living types it",
+    "near": "somebody near to them types it, or tells it",
+}
+_FORM_TEXTS: Final = {
+    "paper": "dates, times, durations, amounts, measures and phone numbers exactly as below",
+    "free": "dates, times, durations, amounts, measures and phone numbers in other forms that suit",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +100,8 @@ class Order:
         """Type to its number of entities in the set, in the paper's proportions."""
         paper = published_statistics()["single" if self.people == 1 else "multi"]
         return {
-            pii_type: round(n * self.size / paper.samples) for pii_type, n in paper.types.items()
+            pii_type: round(count * self.size / paper.samples)
+            for pii_type, count in paper.types.items()
         }
 
 
@@ -95,12 +109,12 @@ ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
     {
         order.name: order
         for order in (
-            Order("single", "test", 1, 1214, 1),
-            Order("multi", "test", 2, 1228, 1),
-            Order("train-single", "train", 1, 390, 2),
-            Order("train-multi", "train", 2, 390, 2),
-            Order("dev-single", "train", 1, 60, 2),
-            Order("dev-multi", "train", 2, 60, 2),
+            Order("single", "test", people=1, size=1214, queries=1),
+            Order("multi", "test", people=2, size=1228, queries=1),
+            Order("train-single", "train", people=1, size=390, queries=2),
+            Order("train-multi", "train", people=2, size=390, queries=2),
+            Order("dev-single", "train", people=1, size=60, queries=2),
+            Order("dev-multi", "train", people=2, size=60, queries=2),
         )
     }
 )
@@ -129,8 +143,8 @@ class Commission:
     Attributes:
         id: sample id.
         profiles: subject id to person.
-        spares: (subject id, category) to alternative values.
-        writer: who types the text, one of `pools.WRITERS`; `voice` describes them.
+        spares: tag to the alternative values of its fact.
+        writer: kind of writer, one of `pools.WRITERS`; `voice` describes the writer.
         theme: topic of the text, see `pools.Theme`.
         registers: kinds of text that the writer can choose from.
         form: format of dates, amounts and measures, "paper" or "free".
@@ -140,7 +154,7 @@ class Commission:
     id: str
     profiles: Mapping[str, Profile]
     relation: Relation | None
-    spares: Mapping[tuple[str, str], tuple[str, ...]]
+    spares: Mapping[str, tuple[str, ...]]
     writer: str
     voice: str
     theme: str
@@ -150,18 +164,21 @@ class Commission:
     queries: tuple[CommissionedQuery, ...]
 
     @property
-    def tags(self) -> dict[str, tuple[str, Fact]]:
-        """Tag, such as "A3", to the subject id and the fact; A1 is the name of A."""
-        return {
-            f"{subject}{number}": (subject, fact)
-            for subject, profile in self.profiles.items()
-            for number, fact in enumerate(profile.facts, start=1)
-        }
+    def facts(self) -> dict[str, Fact]:
+        """Tag, such as "A3", to fact: the third of person A. "A1" is the name."""
+        return _facts_by_tag(self.profiles)
 
     def allowed(self, tag: str) -> tuple[str, ...]:
         """Return the allowed values of a fact: the drawn one and its alternatives."""
-        subject, fact = self.tags[tag]
-        return (fact.value, *self.spares.get((subject, fact.category), ()))
+        return (self.facts[tag].value, *self.spares.get(tag, ()))
+
+
+def _facts_by_tag(profiles: Mapping[str, Profile]) -> dict[str, Fact]:
+    return {
+        f"{subject}{number}": fact
+        for subject, profile in profiles.items()
+        for number, fact in enumerate(profile.facts, start=1)
+    }
 
 
 def commission(order: Order, number: int) -> Commission:
@@ -173,57 +190,67 @@ def commission(order: Order, number: int) -> Commission:
         RuntimeError: If all attempts to draw people without conflicts fail.
     """
     plan = _plan(order.name)
+    planned = plan.commissions[number - 1]
     random = Random(f"{SEED}/{order.name}/{number}")
-    index = number - 1
-    types = plan.types[index * order.people : (index + 1) * order.people]
     voices = load_voices()
-    theme = _theme(voices, types, random)
-    profiles, relation = _people(order, types, voices.themes[theme].facts, random)
+    theme = _theme(voices, planned.types, random)
+    profiles, relation = _people(order, planned.types, voices.themes[theme].facts, random)
     facts = sum(len(profile.facts) for profile in profiles.values())
-    share = facts * order.size / plan.entities
-    writer = plan.writers[index]
-    who = random.choice(voices.who(writer, theme))
-    voice = f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}"
+    facts_to_mean = facts * order.size / plan.entities
+    person = random.choice(voices.people_of(planned.writer, theme))
+    voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
         CommissionedQuery(
-            needs=min(plan.needs[n], (facts - order.people) // 2),
-            reference=plan.references[n],
-            domain=plan.domains[n],
+            needs=min(needs, (facts - order.people) // 2),
+            reference=reference,
+            domain=domain,
             chars=min(max(round(random.gauss(_QUERY_CHARS[order.people], 55)), 90), 390),
         )
-        for n in range(index * order.queries, (index + 1) * order.queries)
+        for needs, reference, domain in zip(
+            planned.needs, planned.references, planned.domains, strict=True
+        )
     )
     return Commission(
         id=f"{order.name}-{number:04d}",
         profiles=profiles,
         relation=relation,
         spares=_spares(profiles),
-        writer=writer,
+        writer=planned.writer,
         voice=voice,
         theme=theme,
-        registers=plan.registers[index],
-        form="paper" if random.random() < _PAPER_SHARE[writer] else "free",
+        registers=planned.registers,
+        form="paper" if random.random() < _PAPER_SHARE[planned.writer] else "free",
         # More facts make longer texts, but not in proportion.
-        chars=round(_CHARS[order.people] * (0.45 + 0.55 * share) * random.uniform(0.8, 1.2)),
+        chars=round(
+            _CHARS[order.people] * (0.45 + 0.55 * facts_to_mean) * random.uniform(0.8, 1.2)
+        ),
         queries=queries,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """Values dealt over a whole set, so that their shares are exact.
+class _Planned:
+    """The part of a commission that is dealt over the whole set, so that its shares are exact.
 
     Attributes:
-        entities: number of entities in the set.
+        types: for each person the types of the facts, without the name.
+        needs: for each query the number of related entities; likewise the references and domains.
     """
 
-    entities: int
     types: Sequence[Sequence[PiiType]]
-    writers: Sequence[str]
-    registers: Sequence[tuple[str, ...]]
+    writer: str
+    registers: tuple[str, ...]
     needs: Sequence[int]
     references: Sequence[str]
     domains: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The plan of a set: its number of entities and its commissions."""
+
+    entities: int
+    commissions: Sequence[_Planned]
 
 
 @cache
@@ -232,20 +259,30 @@ def _plan(name: str) -> _Plan:
     random = Random(f"{SEED}/{name}")
     queries = order.size * order.queries
     writers = deal(WRITERS, order.size, random)
-    sizes = [
-        size for size, share in _NEEDS[order.people].items() for _ in range(round(queries * share))
-    ]
-    sizes += [2] * (queries - len(sizes))
-    random.shuffle(sizes)
-    return _Plan(
-        entities=sum(order.types.values()),
-        types=allot_types(order.size * order.people, order.types, random),
-        writers=writers,
-        registers=_offers(voices, order.people, writers, random),
-        needs=sizes[:queries],
-        references=deal(REFERENCES, queries, random),
-        domains=deal(voices.domains, queries, random),
-    )
+    needs: list[int] = []
+    for related, share in _NEEDS[order.people].items():
+        needs += [related] * round(queries * share)
+    needs += [2] * (queries - len(needs))
+    random.shuffle(needs)
+    types = allot_types(order.size * order.people, order.types, random)
+    registers = _offer_registers(voices, order.people, writers, random)
+    references = deal(REFERENCES, queries, random)
+    domains = deal(voices.domains, queries, random)
+    commissions = []
+    for index in range(order.size):
+        of_people = slice(index * order.people, (index + 1) * order.people)
+        of_queries = slice(index * order.queries, (index + 1) * order.queries)
+        commissions.append(
+            _Planned(
+                types=types[of_people],
+                writer=writers[index],
+                registers=registers[index],
+                needs=needs[of_queries],
+                references=references[of_queries],
+                domains=domains[of_queries],
+            )
+        )
+    return _Plan(sum(order.types.values()), commissions)
 
 
 def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> list[list[PiiType]]:
@@ -267,38 +304,39 @@ def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> l
     for size in sizes:
         hand: Counter[PiiType] = Counter()
         for _ in range(size):
-            chosen = _draw(remaining, hand, random)
-            if chosen is not None:
-                remaining[chosen] -= 1
+            available = [pii_type for pii_type, count in remaining.items() if count > 0]
+            possible = [pii_type for pii_type in available if _has_room(hand, pii_type)]
+            if possible:
+                # Prefer types that this person has few of and that many remain of.
+                weights = [remaining[pii_type] / (1 + 2 * hand[pii_type]) for pii_type in possible]
+                dealt = random.choices(possible, weights)[0]
+                remaining[dealt] -= 1
             else:
-                # This person has no room for any remaining type: exchange with an earlier person.
-                left = next(t for t in remaining if remaining[t] > 0)
-                remaining[left] -= 1
-                chosen = _exchange(hands, left, hand, random)
-            hand[chosen] += 1
+                remaining[available[0]] -= 1
+                dealt = _exchange(hands, available[0], hand, random)
+            hand[dealt] += 1
         hands.append(hand)
     return [list(hand.elements()) for hand in hands]
 
 
-def _draw(remaining: Counter[PiiType], hand: Counter[PiiType], random: Random) -> PiiType | None:
-    possible = [t for t in remaining if remaining[t] > 0 and _has_room(hand, t)]
-    if not possible:
-        return None
-    # Prefer types that this person has few of and that many remain of.
-    return random.choices(possible, [remaining[t] / (1 + 2 * hand[t]) for t in possible])[0]
-
-
 def _exchange(
-    hands: list[Counter[PiiType]], left: PiiType, hand: Counter[PiiType], random: Random
+    hands: list[Counter[PiiType]], unwanted: PiiType, hand: Counter[PiiType], random: Random
 ) -> PiiType:
-    """Give `left` to another person in return for a type that `hand` has room for; return that."""
+    """Give `unwanted` to an earlier person, and return a type of theirs that `hand` has room for.
+
+    Args:
+        hands: types of earlier persons.
+        unwanted: type that `hand` has no room for.
+        hand: types of the person to whom the returned type will be given.
+        random: source of randomness.
+    """
     while True:
         other = random.choice(hands)
-        for returned in other:
-            if other[returned] > 0 and _has_room(other, left) and _has_room(hand, returned):
-                other[returned] -= 1
-                other[left] += 1
-                return returned
+        for pii_type in other:
+            if other[pii_type] > 0 and _has_room(other, unwanted) and _has_room(hand, pii_type):
+                other[pii_type] -= 1
+                other[unwanted] += 1
+                return pii_type
 
 
 def _has_room(hand: Counter[PiiType], pii_type: PiiType) -> bool:
@@ -308,51 +346,60 @@ def _has_room(hand: Counter[PiiType], pii_type: PiiType) -> bool:
 def _sizes(people: int, total: int, random: Random) -> list[int]:
     """Draw the number of entities of each person, without the name, with the sum `total`."""
     mean = total / people
-    sizes = [min(max(round(random.gauss(mean, 1.7)), _FEWEST), _MOST) for _ in range(people)]
-    while (excess := sum(sizes) - total) != 0:
-        step = -1 if excess > 0 else 1
+    sizes = [
+        min(max(round(random.gauss(mean, 1.7)), _MIN_FACTS), _MAX_FACTS) for _ in range(people)
+    ]
+    while sum(sizes) != total:
+        step = 1 if sum(sizes) < total else -1
         index = random.randrange(people)
-        if _FEWEST <= sizes[index] + step <= _MOST:
+        if _MIN_FACTS <= sizes[index] + step <= _MAX_FACTS:
             sizes[index] += step
     return sizes
 
 
 def deal(items: Sequence[_Item], size: int, random: Random) -> list[_Item]:
-    """Return `size` items in random order, each item equally often, up to one."""
+    """Return `size` items in random order; the counts of two items differ by at most one."""
     deck = [items[number % len(items)] for number in range(size)]
     random.shuffle(deck)
     return deck
 
 
-def _offers(
+def _offer_registers(
     voices: Voices, people: int, writers: Sequence[str], random: Random
 ) -> list[tuple[str, ...]]:
-    """Choose the kinds of text for each writer, preferring those that were offered least."""
-    offered = dict.fromkeys(voices.registers, 0)
+    """Choose kinds of text for each writer, preferring those that were offered least."""
+    times_offered = dict.fromkeys(voices.registers, 0)
     offers: list[tuple[str, ...]] = []
     for writer in writers:
         possible = list(voices.registers_of(writer, people))
         random.shuffle(possible)
-        chosen = tuple(sorted(possible, key=offered.__getitem__)[:_OFFERED])
-        for name in chosen:
-            offered[name] += 1
-        offers.append(chosen)
+        possible.sort(key=times_offered.__getitem__)
+        offer = tuple(possible[:_REGISTERS_OFFERED])
+        for register in offer:
+            times_offered[register] += 1
+        offers.append(offer)
     return offers
 
 
 def _theme(voices: Voices, types: Sequence[Sequence[PiiType]], random: Random) -> str:
     """Draw a theme that suits the types, such as a financial one for many amounts."""
-    relevant = [t for own in types for t in own if t is not PiiType.DATETIME]
-    weights = {
-        name: prod(_fit(theme, pii_type) for pii_type in relevant) ** (1 / len(types))
-        for name, theme in voices.themes.items()
-    }
-    return random.choices(list(weights), list(weights.values()))[0]
+    relevant = [
+        pii_type
+        for types_of_person in types
+        for pii_type in types_of_person
+        if pii_type is not PiiType.DATETIME
+    ]
+    weights = [
+        prod(_fit(theme, pii_type) for pii_type in relevant) ** (1 / len(types))
+        for theme in voices.themes.values()
+    ]
+    return random.choices(list(voices.themes), weights)[0]
 
 
 def _fit(theme: Theme, pii_type: PiiType) -> float:
+    """Return the share of the type's categories that suit the theme, plus a minimum."""
     categories = CATEGORIES[pii_type]
-    return 0.1 + sum(name in theme.facts for name in categories) / len(categories)
+    return 0.1 + sum(category in theme.facts for category in categories) / len(categories)
 
 
 def _people(
@@ -362,7 +409,7 @@ def _people(
     random: Random,
 ) -> tuple[dict[str, Profile], Relation | None]:
     census = Census(load_pools(order.split), random, favoured)
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         alias = random.random() < _ALIAS_SHARE
         relation = None
         people: tuple[Profile, ...]
@@ -375,26 +422,27 @@ def _people(
         except Unresolvable:
             continue
         return {profile.id: profile for profile in people}, relation
-    raise RuntimeError(f"{order.name}: no people without conflicts in {_TRIES} attempts")
+    raise RuntimeError(f"{order.name}: no people without conflicts in {_ATTEMPTS} attempts")
 
 
-def _spares(profiles: Mapping[str, Profile]) -> dict[tuple[str, str], tuple[str, ...]]:
-    spares: dict[tuple[str, str], tuple[str, ...]] = {}
-    for subject, profile in profiles.items():
-        for fact in profile.facts:
-            if fact.category in FREE:
-                continue
-            count = _SPARES if TYPE_OF_CATEGORY[fact.category] is PiiType.PER else 1
-            drawn = [draw_value(fact.category, fact.facet, profile.draw) for _ in range(count)]
-            spares[subject, fact.category] = tuple(dict.fromkeys(drawn))
+def _spares(profiles: Mapping[str, Profile]) -> dict[str, tuple[str, ...]]:
+    """Draw alternative values of the facts that are not free, by tag."""
+    spares: dict[str, tuple[str, ...]] = {}
+    for tag, fact in _facts_by_tag(profiles).items():
+        if fact.category in FREE:
+            continue
+        draw = profiles[tag[0]].draw
+        is_name = TYPE_OF_CATEGORY[fact.category] is PiiType.PER
+        count = _NAME_ALTERNATIVES if is_name else 1
+        values = [draw_value(fact.category, fact.facet, draw) for _ in range(count)]
+        spares[tag] = tuple(dict.fromkeys(values))
     return spares
 
 
-def sheet(order: Order, portion: int) -> str:
+def commission_sheet(order: Order, portion: int) -> str:
     """Return the text of the commissions in a portion, from 1."""
-    return "\n".join(
-        format_commission(commission(order, n)) for n in numbers_of(portion, order.size)
-    )
+    numbers = numbers_of(portion, order.size)
+    return "\n".join(format_commission(commission(order, number)) for number in numbers)
 
 
 def numbers_of(portion: int, size: int) -> range:
@@ -402,26 +450,15 @@ def numbers_of(portion: int, size: int) -> range:
     return range((portion - 1) * PORTION + 1, min(portion * PORTION, size) + 1)
 
 
-_WRITER: Final = {
-    "own": "the person of the text, or one of the two, types it",
-    "desk": "somebody who deals with them for a living types it",
-    "near": "somebody near to them types it, or tells it",
-}
-_FORMS: Final = {
-    "paper": "dates, times, durations, amounts, measures and phone numbers exactly as below",
-    "free": "dates, times, durations, amounts, measures and phone numbers in other forms that suit",
-}
-
-
 def format_commission(brief: Commission) -> str:
     """Return the text of a commission for a writer."""
     least, most = round(brief.chars * 0.85), round(brief.chars * 1.15)
     lines = [
         f"=== {brief.id}",
-        f"voice: {brief.voice} ({_WRITER[brief.writer]})",
+        f"voice: {brief.voice} ({_WRITER_TEXTS[brief.writer]})",
         f"matter: {brief.theme}",
         f"kind of text, for example: {', '.join(brief.registers)}",
-        f"forms: {_FORMS[brief.form]}",
+        f"forms: {_FORM_TEXTS[brief.form]}",
         f"length: {brief.chars} characters ({least} to {most})",
     ]
     if brief.relation:
@@ -430,16 +467,16 @@ def format_commission(brief: Commission) -> str:
         draw = profile.draw
         home = f"{draw.country.name}, for example in {draw.city.name}"
         lines.append(f"{subject}: {draw.pronoun}; lives in {home}")
-    for tag, (subject, fact) in brief.tags.items():
+    for tag, fact in brief.facts.items():
         if fact.category in FREE:
             lines.append(f"  {tag} {fact.category}: yours")
             continue
-        spares = ", ".join(brief.spares.get((subject, fact.category), ()))
         about = f" (for example {fact.facet})" if fact.facet else ""
-        lines.append(f"  {tag} {fact.category}: {fact.value}{about} [or: {spares}]")
+        alternatives = ", ".join(brief.spares[tag])
+        lines.append(f"  {tag} {fact.category}: {fact.value}{about} [or: {alternatives}]")
     lines += [
-        f"query: needs {q.needs}; reference {q.reference}; about {q.domain}; "
-        f"about {q.chars} characters"
-        for q in brief.queries
+        f"query: needs {query.needs}; reference {query.reference}; about {query.domain}; "
+        f"about {query.chars} characters"
+        for query in brief.queries
     ]
     return "\n".join(lines) + "\n"

@@ -131,13 +131,13 @@ def frontier_commission(number: int) -> FrontierCommission:
     writer = random.choice(WRITERS)
     people = random.randint(4, 7) if "who" in reasons else random.randint(2, 3)
     possible = voices.registers_of(writer, people)
-    who = random.choice(voices.who(writer, theme))
+    person = random.choice(voices.people_of(writer, theme))
     return FrontierCommission(
         id=f"{FRONTIER}-{number:04d}",
         reasons=reasons,
         cast=_cast(people, random),
         writer=writer,
-        voice=f"{who}; {random.choice(voices.on)}; {random.choice(voices.manner)}",
+        voice=f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}",
         theme=theme,
         registers=tuple(random.sample(possible, min(_OFFERED, len(possible)))),
         domain=domain,

@@ -1,4 +1,4 @@
-"""Pools to draw from: values (`data/values`), names from Faker, and voices (`data/texts`)."""
+"""Lists to draw from: values (`data/values`), names from Faker, and voices (`data/texts`)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ TEXTS: Final = DATA / "texts"
 Split = Literal["test", "train"]
 
 WRITERS: Final = ("own", "desk", "near")
-"""The person of the text, somebody who deals with them for a living, somebody near to them."""
+"""Kinds of writers: a person of the text, a professional who deals with them, or someone close."""
 
+# Pronoun to Faker's lists, of which the first that a locale has is used.
 _FAKER_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "she": ("first_names_female", "first_names_nonbinary", "first_names"),
     "he": ("first_names_male", "first_names_nonbinary", "first_names"),
     "they": ("first_names_nonbinary", "first_names"),
 }
-# One word, or two joined by a hyphen; Faker's lists also hold joined words and remarks.
+# Pronoun to the key of a culture's first names in `people.toml`.
+_FIRST_NAMES: Final = {"she": "first_f", "he": "first_m", "they": "first_n"}
+# One word, or two joined by a hyphen; Faker's lists also contain several words and remarks.
 _WORD: Final = re.compile(r"[^\W\d_]+(-[^\W\d_]+)?")
 
-# A resume and a self-introduction have one person.
-_OF_ONE: Final = frozenset({"resume", "self-introduction", "profile", "reference-letter"})
+_ABOUT_ONE_PERSON: Final = frozenset({"resume", "self-introduction", "profile", "reference-letter"})
 
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """A city or region with its dependent values."""
+    """A city or region with its landmarks and universities."""
 
     name: str
     landmarks: tuple[str, ...]
@@ -48,14 +50,15 @@ class City:
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """A country with its dependent values.
+    """A country with the values that depend on it.
 
     Attributes:
-        phone: calling code with its plus.
-        currency: an amount's form, `{}` where the grouped digits go.
+        phone: calling code, such as "+46".
+        currency: format of an amount, with `{}` for the digits.
         per_usd: local units for one US dollar.
-        locales: Faker's locales for its names; empty where it has none in Latin script.
-        streets: addresses, `{n}` where the number goes.
+        locales: Faker's locales for its names; empty if it has none in Latin script.
+        streets: addresses, with `{n}` for the number.
+        cities: name to city.
     """
 
     name: str
@@ -75,10 +78,10 @@ class Occupation:
     """An occupation with its minimum requirements and pay.
 
     Attributes:
-        education: least rank: 0 none, 1 school, 2 vocational, 3 bachelor, 4 master, 5 doctorate.
-        low: gross monthly pay in US dollars.
-        high: gross monthly pay in US dollars.
-        age: the least.
+        education: minimum rank: 0 none, 1 school, 2 vocational, 3 bachelor, 4 master, 5 doctorate.
+        low: lowest gross monthly pay in US dollars.
+        high: highest gross monthly pay in US dollars.
+        age: minimum age.
     """
 
     name: str
@@ -107,11 +110,11 @@ class NameCulture:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The pools of one split.
+    """The values of one split.
 
     Attributes:
-        lists: name of a plain list ("companies", "nicknames") to its values.
-        genders: word to pronoun (`she`, `he`, `they`).
+        genders: word to pronoun ("she", "he" or "they").
+        lists: name of a plain list, such as "nicknames", to its values.
     """
 
     split: Split
@@ -125,69 +128,61 @@ class Pools:
 
     @property
     def named_cultures(self) -> list[str]:
-        """All cultures of names: hand-made pools, then countries with locales."""
-        return [*self.cultures, *(c.name for c in self.countries.values() if c.locales)]
+        """All cultures that have names: those of `cultures`, then countries with locales."""
+        countries = [country.name for country in self.countries.values() if country.locales]
+        return [*self.cultures, *countries]
 
     def names(self, culture: str, pronoun: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return first and family names of a culture, each a single word (taxonomy).
+        """Return the first names and the family names of a culture, all single words.
 
         Raises:
-            MissingExtraError: Faker is not installed.
+            MissingExtraError: If Faker is not installed.
         """
-        if own := self.cultures.get(culture):
-            return own.first[pronoun], own.last
+        if culture in self.cultures:
+            return self.cultures[culture].first[pronoun], self.cultures[culture].last
         return _faker_names(self.countries[culture].locales, pronoun, self.split)
 
 
 @cache
 def load_pools(split: Split, folder: Path = VALUES) -> Pools:
-    """Read the pools of a split.
+    """Read the values of a split.
 
     Raises:
-        InputFileError: a file is absent or not of its format.
+        InputFileError: If a file is missing or is not TOML.
     """
     places = read_values(folder / "places.toml")
     people = read_values(folder / "people.toml")
-    pools = read_values(folder / "pools.toml")
-    own, shared = pools[split], pools.get("shared", {})
+    tables = read_values(folder / "pools.toml")
+    countries = [_country(record, split) for record in places["country"]]
+    lists = {
+        name: tuple(values)
+        for name, values in {**tables["shared"], **tables[split]}.items()
+        if _is_plain(values)
+    }
+    for name in ("nicknames", "handle_stems"):
+        lists[name] = tuple(people[name][split])
     return Pools(
         split=split,
-        countries={
-            country.name: country
-            for record in places["country"]
-            if (country := _country(record, split)).cities
-        },
-        cultures={
-            name: NameCulture(
-                first={
-                    pronoun: _half(record[key], split)
-                    for pronoun, key in (("she", "first_f"), ("he", "first_m"), ("they", "first_n"))
-                },
-                last=_half(record["last"], split),
-            )
-            for name, record in people["names"].items()
-        },
-        occupations={r["name"]: Occupation(**r) for r in own["occupations"]},
-        education_levels={r["name"]: Schooling(**r) for r in own["education_levels"]},
-        degrees={r["name"]: Schooling(**r) for r in own["degrees"]},
-        genders={r["name"]: r["pronoun"] for r in shared["genders"]},
-        lists={
-            **{key: tuple(value) for key, value in shared.items() if _plain(value)},
-            **{key: tuple(value) for key, value in own.items() if _plain(value)},
-            **{key: tuple(people[key][split]) for key in ("nicknames", "handle_stems")},
-        },
+        countries={country.name: country for country in countries if country.cities},
+        cultures={name: _culture(record, split) for name, record in people["names"].items()},
+        occupations={r["name"]: Occupation(**r) for r in tables[split]["occupations"]},
+        education_levels={r["name"]: Schooling(**r) for r in tables[split]["education_levels"]},
+        degrees={r["name"]: Schooling(**r) for r in tables[split]["degrees"]},
+        genders={r["name"]: r["pronoun"] for r in tables["shared"]["genders"]},
+        lists=lists,
     )
 
 
 def in_split(name: str, split: Split) -> bool:
     """Return True if a part of a name belongs to a split; about a third belongs to train.
 
-    The name alone decides, since the lists of several cultures and pronouns hold the same one.
+    This depends on the name only, because lists of several cultures and pronouns contain the same
+    names.
     """
     return (hashlib.sha256(name.encode()).digest()[-1] % 3 == 0) == (split == "train")
 
 
-def _half(names: Iterable[str], split: Split) -> tuple[str, ...]:
+def _of_split(names: Iterable[str], split: Split) -> tuple[str, ...]:
     return tuple(name for name in names if in_split(name, split))
 
 
@@ -202,16 +197,24 @@ def _faker_names(
             provider = import_module(f"faker.providers.person.{locale}").Provider
         except ModuleNotFoundError:
             raise MissingExtraError("Faker", "pip install 'pii-bench[build]'") from None
-        lists = (getattr(provider, name, ()) for name in _FAKER_LISTS[pronoun])
-        first.update(next(filter(None, lists)))
+        for name in _FAKER_LISTS[pronoun]:
+            if names := getattr(provider, name, ()):
+                first.update(names)
+                break
         last.update(provider.last_names)
     return _single_words(first, split), _single_words(last, split)
 
 
 def _single_words(names: set[str], split: Split) -> tuple[str, ...]:
-    # Sorted, since sets have no order.
-    fit = sorted(n for n in names if _WORD.fullmatch(n) and n == n.title() and len(n) > 2)
-    return _half(fit, split)
+    words = [
+        name for name in names if _WORD.fullmatch(name) and name == name.title() and len(name) > 2
+    ]
+    return _of_split(sorted(words), split)
+
+
+def _culture(record: dict[str, Any], split: Split) -> NameCulture:
+    first = {pronoun: _of_split(record[key], split) for pronoun, key in _FIRST_NAMES.items()}
+    return NameCulture(first, _of_split(record["last"], split))
 
 
 def _country(record: dict[str, Any], split: Split) -> Country:
@@ -233,7 +236,7 @@ def _country(record: dict[str, Any], split: Split) -> Country:
     )
 
 
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
@@ -241,7 +244,7 @@ def read_values(path: Path) -> dict[str, Any]:
     """Read a file of values.
 
     Raises:
-        InputFileError: it is absent or no TOML.
+        InputFileError: If the file is missing or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -254,8 +257,8 @@ class Theme:
     """The theme of a text.
 
     Attributes:
-        desk: who deals with such matters for a living.
-        facts: categories that come up there.
+        desk: professionals who deal with such matters.
+        facts: categories that are typical of it.
     """
 
     desk: tuple[str, ...]
@@ -264,53 +267,53 @@ class Theme:
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """The lists that a commission draws from.
+    """The lists from which the voice, theme and kind of a text are drawn.
 
     Attributes:
-        own: people who write about themselves; `near`, about somebody near to them.
-        on: what they type on.
-        manner: their mood, schooling or habit.
+        people: kind of writer, "own" or "near", to possible writers; a theme lists those of "desk".
+        devices: what they type on.
+        manners: their mood, schooling or habit.
         domains: what queries are about.
-        registers: kind of text to the kinds of writers that it has.
+        registers: kind of text to the kinds of writers who write it.
         themes: name to theme.
     """
 
-    own: tuple[str, ...]
-    near: tuple[str, ...]
-    on: tuple[str, ...]
-    manner: tuple[str, ...]
+    people: Mapping[str, tuple[str, ...]]
+    devices: tuple[str, ...]
+    manners: tuple[str, ...]
     domains: tuple[str, ...]
     registers: Mapping[str, tuple[str, ...]]
     themes: Mapping[str, Theme]
 
-    def who(self, writer: str, theme: str) -> tuple[str, ...]:
+    def people_of(self, writer: str, theme: str) -> tuple[str, ...]:
         """Return the people of a kind of writer who may write about a theme."""
-        if writer == "desk":
-            return self.themes[theme].desk
-        return self.own if writer == "own" else self.near
+        return self.themes[theme].desk if writer == "desk" else self.people[writer]
 
     def registers_of(self, writer: str, people: int) -> tuple[str, ...]:
         """Return the kinds of text that a kind of writer writes about one person or two."""
         return tuple(
             name
             for name, writers in self.registers.items()
-            if writer in writers and (people == 1 or name not in _OF_ONE)
+            if writer in writers and (people == 1 or name not in _ABOUT_ONE_PERSON)
         )
 
 
 @cache
 def load_voices() -> Voices:
-    """Read who types a text and how, kinds of text and domains of queries.
+    """Read the voices, themes, kinds of text and domains of queries.
 
     Raises:
-        InputFileError: the file is absent or no TOML.
+        InputFileError: If the file is missing or is not TOML.
     """
-    found = read_values(TEXTS / "voices.toml")
+    values = read_values(TEXTS / "voices.toml")
     return Voices(
-        **{key: tuple(found[key]) for key in ("own", "near", "on", "manner", "domains")},
-        registers={name: tuple(writers) for name, writers in found["registers"].items()},
+        people={writer: tuple(values[writer]) for writer in ("own", "near")},
+        devices=tuple(values["on"]),
+        manners=tuple(values["manner"]),
+        domains=tuple(values["domains"]),
+        registers={name: tuple(writers) for name, writers in values["registers"].items()},
         themes={
             name: Theme(tuple(theme["desk"]), frozenset(theme["facts"]))
-            for name, theme in found["themes"].items()
+            for name, theme in values["themes"].items()
         },
     )

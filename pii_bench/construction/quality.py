@@ -13,7 +13,7 @@ from tabulate import tabulate
 from pii_bench.datasets.check.sets import near_earlier
 from pii_bench.datasets.check.text import blanked
 from pii_bench.scorer import macro, score_query_related
-from pii_bench.systems.relevance.base import choose, gold_candidates
+from pii_bench.systems.relevance.base import choose, gold_candidates, without_names
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.relevance.base import Relevance
 
-LIKENESS: Final = 0.3
-"""Texts that share more than this of their word 5-grams, entities blanked, are too alike."""
+MIN_LETTERS: Final = 5
+"""Shorter words are not counted as frequent words."""
 
-LONG: Final = 5
-"""Words of fewer letters are left out of the frequent ones."""
-
-_OPENING: Final = 4
+# Texts that share more of their word 5-grams, with entities blanked, are too similar.
+_MAX_OVERLAP: Final = 0.3
+_OPENING_WORDS: Final = 4
 _OPENING_GOAL: Final = 0.005
 _REGISTER_GOAL: Final = 0.15
 _ORGANISATION_GOAL: Final = 2
@@ -46,14 +45,14 @@ class Unit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure per set.
+    """One figure for each set.
 
     Attributes:
         name: what is measured.
-        unit: of the figures and of the goal.
-        values: figure by set.
-        goal: no figure should be above it; None where nothing is asked.
-        examples: by set, what the figure is about.
+        unit: unit of the figures and of the goal.
+        values: set to figure.
+        goal: largest acceptable figure; None if any is.
+        examples: set to the text that the figure is about.
     """
 
     name: str
@@ -71,54 +70,52 @@ class Measure:
 
 
 def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
-    """Measure texts and queries, with types for entities, without case and punctuation.
+    """Measure how similar texts and queries are, without case, punctuation and entities.
 
     Args:
-        sets: samples by name of the set, at least one each.
+        sets: name of a set to its samples, at least one.
     """
     texts = {name: [blanked(sample) for sample in samples] for name, samples in sets.items()}
-    queries = {name: [sample.query or "" for sample in sets[name]] for name in sets}
-    organisations = {
-        name: Counter(
-            text
-            for sample in samples
-            for text in {e.text.casefold() for e in sample.entities if e.type == PiiType.ORG}
-        )
-        for name, samples in sets.items()
+    openings = {name: [_opening(text) for text in texts[name]] for name in sets}
+    query_openings = {
+        name: [_opening(sample.query or "") for sample in samples] for name, samples in sets.items()
     }
     registers = {
-        name: Counter(str(sample.meta.get("register")) for sample in samples)
+        name: [str(sample.meta.get("register")) for sample in samples]
         for name, samples in sets.items()
     }
-    words = {name: [word for text in own for word in _words(text)] for name, own in texts.items()}
     return [
         Measure(
-            f"texts that share over {LIKENESS} of their 5-grams with an earlier one",
+            f"texts that share over {_MAX_OVERLAP} of their 5-grams with an earlier one",
             Unit.COUNT,
-            {name: len(list(near_earlier(own, limit=LIKENESS))) for name, own in texts.items()},
+            {name: len(list(near_earlier(texts[name], limit=_MAX_OVERLAP))) for name in sets},
             goal=0,
         ),
-        _most_frequent(f"texts with one opening of {_OPENING} words", texts),
-        _most_frequent(f"queries with one opening of {_OPENING} words", queries),
+        _largest_share(
+            f"texts with one opening of {_OPENING_WORDS} words", openings, goal=_OPENING_GOAL
+        ),
+        _largest_share(
+            f"queries with one opening of {_OPENING_WORDS} words",
+            query_openings,
+            goal=_OPENING_GOAL,
+        ),
         Measure(
             "texts with the most frequent organisation",
             Unit.COUNT,
-            {name: max(own.values(), default=0) for name, own in organisations.items()},
+            {name: _most_of_an_organisation(samples) for name, samples in sets.items()},
             goal=_ORGANISATION_GOAL,
         ),
+        _largest_share("texts of the largest register", registers, goal=_REGISTER_GOAL),
         Measure(
-            "texts of the largest register",
-            Unit.SHARE,
-            {name: max(own.values()) / own.total() for name, own in registers.items()},
-            goal=_REGISTER_GOAL,
-            examples={name: own.most_common(1)[0][0] for name, own in registers.items()},
+            "distinct words",
+            Unit.COUNT,
+            {name: len({word for text in texts[name] for word in _words(text)}) for name in sets},
         ),
-        Measure("distinct words", Unit.COUNT, {name: len(set(own)) for name, own in words.items()}),
     ]
 
 
 def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> Measure:
-    """Return the query-related F1 of a system over the gold entities, without names."""
+    """Measure the query-related F1 of a system that chooses among the gold entities but names."""
     return Measure(
         f"F1 of `{system.name}` on gold entities",
         Unit.SCORE,
@@ -131,31 +128,32 @@ def frequent_words(texts: Iterable[str], count: int) -> list[tuple[str, float]]:
     """Return the words that occur in the most texts, with the shares of those texts.
 
     Args:
-        texts: at least one.
-        count: how many words of at least `LONG` letters.
+        texts: at least one text.
+        count: number of words to return, of at least `MIN_LETTERS` letters.
     """
-    held = [
-        {word for word in _words(text) if len(word) >= LONG and not word.startswith("<")}
-        for text in texts
-    ]
-    counts = Counter(word for words in held for word in words)
-    # Among equals the first by alphabet: sets have no order of their own.
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(word, number / len(held)) for word, number in ranked[:count]]
+    counts: Counter[str] = Counter()
+    total = 0
+    for text in texts:
+        total += 1
+        counts.update(
+            {word for word in _words(text) if len(word) >= MIN_LETTERS and not word.startswith("<")}
+        )
+    return [(word, number / total) for word, number in _ranked(counts)[:count]]
 
 
 def render(measures: Sequence[Measure]) -> str:
-    """Return a Markdown table of measures, followed by their details."""
-    names = [*measures[0].values]
-    rows = [
-        [
-            measure.name,
-            *(measure.unit.value.format(measure.values[name]) for name in names),
-            "" if measure.goal is None else f"≤ {measure.unit.value.format(measure.goal)}",
-            {None: "", True: "yes", False: "no"}[measure.is_met],
+    """Return a Markdown table of measures, followed by their examples."""
+    names = list(measures[0].values)
+    rows: list[list[str]] = []
+    examples: list[str] = []
+    for measure in measures:
+        figure = measure.unit.value.format
+        goal = "" if measure.goal is None else f"≤ {figure(measure.goal)}"
+        met = "" if measure.is_met is None else "yes" if measure.is_met else "no"
+        rows.append([measure.name, *(figure(measure.values[name]) for name in names), goal, met])
+        examples += [
+            f"- {measure.name}, {name}: `{example}`" for name, example in measure.examples.items()
         ]
-        for measure in measures
-    ]
     table = tabulate(
         rows,
         headers=["Measure", *names, "Goal", "Met"],
@@ -163,42 +161,50 @@ def render(measures: Sequence[Measure]) -> str:
         colalign=("left", *("right" for _ in names), "right", "left"),
         disable_numparse=True,
     )
-    examples = [
-        f"- {measure.name}, {name}: `{example}`"
-        for measure in measures
-        for name, example in measure.examples.items()
-    ]
-    return "\n".join([table, *(["", *examples] if examples else [])])
+    return "\n".join([table, "", *examples]) if examples else table
 
 
 def _f1(system: Relevance, samples: Iterable[Sample]) -> float:
     scores = []
     for sample in samples:
-        candidates = [each for each in gold_candidates(sample) if each.type != PiiType.PER]
+        candidates = without_names(gold_candidates(sample))
         chosen = choose(system, sample.query or "", sample.description, candidates)
-        scores.append(score_query_related(chosen, [need.text for need in sample.related]).exact)
+        needed = [related.text for related in sample.related]
+        scores.append(score_query_related(chosen, needed).exact)
     mean = macro(scores)
     return mean.f1 if mean else 0.0
 
 
-def _most_frequent(name: str, texts: Mapping[str, Sequence[str]]) -> Measure:
-    counts = {
-        owner: Counter(" ".join(_words(text)[:_OPENING]) for text in own)
-        for owner, own in texts.items()
-    }
-    found = {
-        owner: min(own.items(), key=lambda item: (-item[1], item[0]))
-        for owner, own in counts.items()
-    }
+def _largest_share(name: str, values: Mapping[str, Sequence[str]], goal: float) -> Measure:
+    """Measure the share of the most frequent value of each set, which is the example."""
+    most_frequent = {key: _ranked(Counter(members))[0] for key, members in values.items()}
     return Measure(
         name,
         Unit.SHARE,
-        {owner: number / len(texts[owner]) for owner, (_, number) in found.items()},
-        goal=_OPENING_GOAL,
-        examples={owner: words for owner, (words, _) in found.items()},
+        {key: count / len(values[key]) for key, (_, count) in most_frequent.items()},
+        goal,
+        examples={key: value for key, (value, _) in most_frequent.items()},
     )
 
 
+def _most_of_an_organisation(samples: Iterable[Sample]) -> int:
+    """Return the number of samples that contain the most frequent organisation."""
+    counts: Counter[str] = Counter()
+    for sample in samples:
+        counts.update({e.text.casefold() for e in sample.entities if e.type == PiiType.ORG})
+    return max(counts.values(), default=0)
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Sort by count, the largest first, and then alphabetically."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _opening(text: str) -> str:
+    return " ".join(_words(text)[:_OPENING_WORDS])
+
+
 def _words(text: str) -> list[str]:
-    found = _WORD.findall(text)
-    return [word if word.startswith("<") else word.lower() for word in found]
+    """Return the words in lower case and the placeholders of entities, such as `<PER>`."""
+    words = _WORD.findall(text)
+    return [word if word.startswith("<") else word.lower() for word in words]

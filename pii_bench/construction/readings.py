@@ -2,7 +2,7 @@
 
 A reader sees the text, the query and the entities in random order, without types or gold.
 Readings are kept raw in `data/readings/<set>.jsonl`, each with the version of the sample that
-was read; agreement is reported on the first reading, before anything was mended.
+was read. Agreement is reported on first readings, before disputed samples were corrected.
 """
 
 from __future__ import annotations
@@ -33,30 +33,29 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-LEAST_NATURAL: Final = 3
-"""A sample that a reader finds less natural than this is mended."""
-
+# A sample whose text or query a reader finds less natural is corrected.
+_MIN_NATURAL: Final = 3
+# Fields of an answer, without the remark.
 _FIELDS: Final = 6
 
 
-def shuffled(sample: Sample, reader: str) -> list[str]:
-    """Return the options in the order in which a reader sees them."""
-    found = sorted(options(sample))
-    Random(f"{sample.id}/{version_of(sample)}/{reader}").shuffle(found)
-    return found
+def listed_options(sample: Sample, reader: str) -> list[str]:
+    """Return the options in the order in which the sheet of a reader lists them."""
+    listed = sorted(options(sample))
+    Random(f"{sample.id}/{version_of(sample)}/{reader}").shuffle(listed)
+    return listed
 
 
-def sheet(samples: Sequence[Sample], reader: str) -> str:
+def reading_sheet(samples: Sequence[Sample], reader: str) -> str:
     """Return a sheet for a reader: text, query and numbered options, without gold."""
-    order = list(samples)
-    Random(f"{[sample.id for sample in samples]}/{reader}").shuffle(order)
-    return "\n".join(_item(sample, reader) for sample in order)
-
-
-def _item(sample: Sample, reader: str) -> str:
-    listed = "\n".join(f"{n}. {text}" for n, text in enumerate(shuffled(sample, reader), start=1))
-    parts = (f"=== {_shown_id(sample)}", sample.description, "--- query", sample.query or "")
-    return "\n".join([*parts, "--- entities", listed, ""])
+    shuffled = list(samples)
+    Random(f"{[sample.id for sample in samples]}/{reader}").shuffle(shuffled)
+    lines: list[str] = []
+    for sample in shuffled:
+        numbered = [f"{n}. {text}" for n, text in enumerate(listed_options(sample, reader), 1)]
+        lines += [f"=== {_shown_id(sample)}", sample.description]
+        lines += ["--- query", sample.query or "", "--- entities", "\n".join(numbered), ""]
+    return "\n".join(lines)
 
 
 def _shown_id(sample: Sample) -> str:
@@ -67,110 +66,124 @@ def _shown_id(sample: Sample) -> str:
 def parse_answers(
     path: Path, samples: Mapping[str, Sample], known: Iterable[Reading], reader: str
 ) -> list[Reading]:
-    """Read a reader's answers: `single-0001.5acb5d | 2, 5 | - | no | 4 | 5 | remark` a line.
+    """Read a reader's answers, one per line: `single-0001.5acb5d | 2, 5 | - | no | 4 | 5 | remark`.
 
-    The fields: id as the sheet shows it, numbers of the needed entities, what is personal and not
-    listed (separated by semicolons, `-` for nothing), whether it is ambiguous, naturalness of text
-    and of query.
+    The fields are the id that the sheet shows, the numbers of the needed entities, personal
+    information that is not listed (separated by semicolons; `-` for none), whether the answer is
+    ambiguous, how natural the text and the query are (1 to 5), and an optional remark.
 
     Args:
-        path: of the answers.
-        samples: by id, those that may be answered.
-        known: earlier readings, from which the round follows.
+        path: path of the file of answers.
+        samples: sample id to sample, of all samples that may be answered.
+        known: earlier readings, which determine the round.
         reader: "a", "b" or "c".
 
     Raises:
-        InputFileError: a line is not of this form, names no such sample, or one that has changed
-            since the sheet was written.
+        InputFileError: If the file cannot be read, or a line is invalid, names an unknown sample,
+            or names a sample that has changed since the sheet was written.
     """
     versions: dict[str, set[str]] = {}
     for reading in known:
         versions.setdefault(reading.id, set()).add(reading.version)
-    found = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
+    readings = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        fields = [part.strip() for part in line.split("|", _FIELDS)]
+        fields = [field.strip() for field in line.split("|", _FIELDS)]
         sample_id = fields[0].partition(".")[0]
         if len(fields) < _FIELDS or sample_id not in samples:
             raise InputFileError(path, "no answer to a sample of the sheet", line=number)
         sample = samples[sample_id]
         if fields[0] != _shown_id(sample):
-            what = f"{sample_id} is not the version of today: write the sheet again"
-            raise InputFileError(path, what, line=number)
+            reason = f"{sample_id} is not the version of today: write the sheet again"
+            raise InputFileError(path, reason, line=number)
+        earlier = versions.get(sample_id, set()) - {version_of(sample)}
         try:
-            found.append(_reading(sample, fields, versions.get(sample.id, set()), reader))
-        except (ValueError, IndexError) as error:
+            readings.append(_parse_answer(fields, sample, reader, 1 + len(earlier)))
+        except ValueError as error:
             raise InputFileError(path, f"not of the form: {error}", line=number) from error
-    return found
+    return readings
 
 
-def _reading(sample: Sample, fields: Sequence[str], earlier: set[str], reader: str) -> Reading:
-    listed = shuffled(sample, reader)
-    chosen = [int(part) for part in fields[1].replace("-", "").split(",") if part.strip()]
-    if any(not 1 <= n <= len(listed) for n in chosen):
+def _parse_answer(
+    fields: Sequence[str], sample: Sample, reader: str, reading_round: int
+) -> Reading:
+    """Parse the fields of an answer.
+
+    Raises:
+        ValueError: If a field is invalid.
+    """
+    _, needed, unlisted, ambiguous, text, query, *remark = fields
+    listed = listed_options(sample, reader)
+    numbers = {int(part) for part in needed.replace("-", "").split(",") if part.strip()}
+    if not all(1 <= number <= len(listed) for number in numbers):
         raise ValueError(f"the sheet lists 1 to {len(listed)}")
-    if fields[3].lower() not in {"yes", "no"}:
-        raise ValueError(f"{fields[3]!r} is neither yes nor no")
-    scores = [int(field) for field in fields[4:6]]
-    if any(not 1 <= score <= 5 for score in scores):
+    if ambiguous.lower() not in {"yes", "no"}:
+        raise ValueError(f"{ambiguous!r} is neither yes nor no")
+    text_score, query_score = int(text), int(query)
+    if not (1 <= text_score <= 5 and 1 <= query_score <= 5):
         raise ValueError("naturalness is 1 to 5")
-    version = version_of(sample)
-    unlisted = tuple(p.strip() for p in fields[2].split(";") if p.strip() not in ("", "-"))
+    unlisted_texts = [part.strip() for part in unlisted.split(";")]
     return Reading(
         id=sample.id,
-        version=version,
+        version=version_of(sample),
         reader=reader,
-        round=len(earlier - {version}) + 1,
+        round=reading_round,
         options=tuple(sorted(listed)),
         gold=tuple(sorted(needed_texts(sample))),
-        needed=tuple(sorted(listed[n - 1] for n in set(chosen))),
-        unlisted=unlisted,
-        ambiguous=fields[3].lower() == "yes",
-        text=scores[0],
-        query=scores[1],
-        remark=fields[6] if len(fields) > _FIELDS else "",
+        needed=tuple(sorted(listed[number - 1] for number in numbers)),
+        unlisted=tuple(part for part in unlisted_texts if part not in {"", "-"}),
+        ambiguous=ambiguous.lower() == "yes",
+        text=text_score,
+        query=query_score,
+        remark="".join(remark),
     )
 
 
 def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
-    """Append readings, without duplicates of sample, version and reader.
+    """Append the readings whose sample, version and reader are not recorded yet.
 
     Returns:
-        How many were new.
+        The number of appended readings.
 
     Raises:
-        ResultsError: the file cannot be written.
+        ResultsError: If the file cannot be written.
     """
     path = folder / f"{name}.jsonl"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock"):
-            kept = {(r.id, r.version, r.reader) for r in load_readings(name, folder)}
-            new = [r for r in readings if (r.id, r.version, r.reader) not in kept]
+            recorded = set(map(_key, load_readings(name, folder)))
+            new = [reading for reading in readings if _key(reading) not in recorded]
             with path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(r), ensure_ascii=False) + "\n" for r in new)
+                for reading in new:
+                    file.write(json.dumps(asdict(reading), ensure_ascii=False) + "\n")
     return len(new)
+
+
+def _key(reading: Reading) -> tuple[str, str, str]:
+    return reading.id, reading.version, reading.reader
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of readers with gold and with each other, on first readings.
+    """Agreement of readers with gold and with each other.
 
     Attributes:
-        readings: how many.
-        f1: mean over readings of a reader's F1 against gold.
-        exact: share of readings that choose the related entities exactly.
-        kappa_gold: Cohen's kappa of readers against gold, over all options pooled; None without
-            an option.
-        kappa_readers: of the two readers of a version, likewise; None where none has two.
-        ambiguous: share of readings.
-        unlisted: per 100 readings.
-        text: mean naturalness of the description, 1 to 5; `query` likewise.
+        readings: number of readings.
+        f1: mean F1 of a reading against gold.
+        exact: share of readings that choose exactly the related entities.
+        kappa_gold: Cohen's kappa of readers and gold over the options of all readings; None
+            without options.
+        kappa_readers: Cohen's kappa of two readers of the same version; None without such pairs.
+        ambiguous: share of readings that call the sample ambiguous.
+        unlisted: number of unlisted pieces of personal information in 100 readings.
+        text: mean naturalness of the description, 1 to 5.
+        query: mean naturalness of the query, 1 to 5.
     """
 
     readings: int
@@ -188,55 +201,54 @@ def agreement(readings: Sequence[Reading]) -> Agreement:
     """Compute the agreement of readings.
 
     Raises:
-        PiiBenchError: there is none.
+        PiiBenchError: If there are no readings.
     """
     if not readings:
         raise PiiBenchError("no readings")
     count = len(readings)
-    cells = Counter(
+    with_gold = Counter(
         (text in reading.needed, text in reading.gold)
         for reading in readings
         for text in reading.options
     )
-    pairs: dict[tuple[str, str], list[Reading]] = {}
+    between_readers: Counter[tuple[bool, bool]] = Counter()
+    first_readings: dict[tuple[str, str], Reading] = {}
     for reading in readings:
-        pairs.setdefault((reading.id, reading.version), []).append(reading)
-    both = Counter(
-        (text in one.needed, text in other.needed)
-        for one, *others in pairs.values()
-        for other in others
-        for text in one.options
-    )
+        version = (reading.id, reading.version)
+        if version not in first_readings:
+            first_readings[version] = reading
+            continue
+        first = first_readings[version]
+        between_readers.update(
+            (text in first.needed, text in reading.needed) for text in first.options
+        )
     return Agreement(
         readings=count,
-        f1=sum(_f1(r) for r in readings) / count,
-        exact=sum(set(r.needed) == set(r.gold) for r in readings) / count,
-        kappa_gold=cohen_kappa(cells),
-        kappa_readers=cohen_kappa(both),
-        ambiguous=sum(r.ambiguous for r in readings) / count,
-        unlisted=100 * sum(len(r.unlisted) for r in readings) / count,
-        text=sum(r.text for r in readings) / count,
-        query=sum(r.query for r in readings) / count,
+        f1=sum(_f1(reading) for reading in readings) / count,
+        exact=sum(set(reading.needed) == set(reading.gold) for reading in readings) / count,
+        kappa_gold=cohen_kappa(with_gold),
+        kappa_readers=cohen_kappa(between_readers),
+        ambiguous=sum(reading.ambiguous for reading in readings) / count,
+        unlisted=100 * sum(len(reading.unlisted) for reading in readings) / count,
+        text=sum(reading.text for reading in readings) / count,
+        query=sum(reading.query for reading in readings) / count,
     )
 
 
-def faults(reading: Reading) -> list[str]:
-    """Return the reasons why a reading does not pass its sample; empty if it does."""
-    gold, chosen = set(reading.gold), set(reading.needed)
-    return [
-        *(f"reader {reading.reader} needs {text!r} too" for text in sorted(chosen - gold)),
-        *(f"reader {reading.reader} does not need {text!r}" for text in sorted(gold - chosen)),
-        *(f"reader {reading.reader} finds {text!r} unlisted" for text in reading.unlisted),
-        *(
-            f"reader {reading.reader} gives the {what} {score} of 5"
-            for what, score in (("text", reading.text), ("query", reading.query))
-            if score < LEAST_NATURAL
-        ),
-    ]
+def disputes(reading: Reading) -> list[str]:
+    """Return the reasons why a reading does not confirm its sample; empty if it does."""
+    gold, needed = set(reading.gold), set(reading.needed)
+    reasons = [f"needs {text!r} too" for text in sorted(needed - gold)]
+    reasons += [f"does not need {text!r}" for text in sorted(gold - needed)]
+    reasons += [f"finds {text!r} unlisted" for text in reading.unlisted]
+    for part, score in (("text", reading.text), ("query", reading.query)):
+        if score < _MIN_NATURAL:
+            reasons.append(f"gives the {part} {score} of 5")
+    return [f"reader {reading.reader} {reason}" for reason in reasons]
 
 
 def _f1(reading: Reading) -> float:
-    one, other = set(reading.needed), set(reading.gold)
-    if not one and not other:
+    needed, gold = set(reading.needed), set(reading.gold)
+    if not needed and not gold:
         return 1.0
-    return 2 * len(one & other) / (len(one) + len(other))
+    return 2 * len(needed & gold) / (len(needed) + len(gold))

@@ -34,7 +34,7 @@ def answer(number: int = 1, *, query: str = _QUERY, needs: str = "A2", **changes
     brief = commission(ORDERS["single"], number)
     text = " ".join(
         f"It says {{{tag}|{changes.get(tag, _FILLING.get(fact.category, fact.value))}}} there."
-        for tag, (_, fact) in brief.tags.items()
+        for tag, fact in brief.facts.items()
     )
     room = brief.chars - len(text)
     padding = (_PADDING * 9)[: max(room, 0)].rsplit(".", 1)[0] + "."
@@ -129,7 +129,7 @@ def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
     brief = commission(ORDERS["train-single"], 1)
     text = " ".join(
         f"Here is {{{tag}|{_FILLING.get(fact.category, fact.value)}}}."
-        for tag, (_, fact) in brief.tags.items()
+        for tag, fact in brief.facts.items()
     )
     padding = (" What a day it was for all of us, with rain." * 40)[: brief.chars - len(text)]
     queries = "".join(f"--- query: A2 | implied | legal | A\n{_QUERY} {n}\n" for n in (1, 2))

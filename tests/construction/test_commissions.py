@@ -15,7 +15,7 @@ from pii_bench.construction.commissions import (
     Commission,
     allot_types,
     commission,
-    sheet,
+    commission_sheet,
 )
 from pii_bench.construction.pools import load_voices
 from pii_bench.datasets.statistics import published_statistics
@@ -87,7 +87,7 @@ def test_train_and_test_share_no_name() -> None:
         return {
             value
             for order in commissions
-            for tag, (_, fact) in order.tags.items()
+            for tag, fact in order.facts.items()
             if TYPE_OF_CATEGORY[fact.category] is PiiType.PER
             for value in order.allowed(tag)
         }
@@ -97,18 +97,18 @@ def test_train_and_test_share_no_name() -> None:
 
 def test_a_name_has_alternatives_but_a_free_value_none() -> None:
     asked = commission(ORDERS["single"], 1)
-    first = asked.tags["A1"][1]
+    first = asked.facts["A1"]
 
     assert TYPE_OF_CATEGORY[first.category] is PiiType.PER
     assert 2 <= len(asked.allowed("A1")) <= 3
-    free = [tag for tag, (_, fact) in asked.tags.items() if fact.category in FREE]
+    free = [tag for tag, fact in asked.facts.items() if fact.category in FREE]
     assert free
     assert all(len(asked.allowed(tag)) == 1 for tag in free)
 
 
 def test_a_sheet_contains_twelve_commissions_and_no_free_value() -> None:
     order = ORDERS["single"]
-    text = sheet(order, 2)
+    text = commission_sheet(order, 2)
     free = [
         fact.value
         for number in range(PORTION + 1, 2 * PORTION + 1)
@@ -122,7 +122,7 @@ def test_a_sheet_contains_twelve_commissions_and_no_free_value() -> None:
 
 
 def test_the_last_sheet_contains_the_remaining_commissions() -> None:
-    assert sheet(ORDERS["single"], 102).count("===") == 1214 - 101 * PORTION
+    assert commission_sheet(ORDERS["single"], 102).count("===") == 1214 - 101 * PORTION
 
 
 @st.composite

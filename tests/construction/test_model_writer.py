@@ -36,10 +36,10 @@ def written(request: Request) -> str:
         return " ".join(random.choice(_WORDS) for _ in range(count))
 
     told = ""
-    for tag, (_, fact) in asked.tags.items():
+    for tag, fact in asked.facts.items():
         value = words(3).title() if fact.category in FREE else fact.value
         told += f"{words(2)} {{{tag}|{value}}}. "
-    while len(told) < asked.chars + 6 * len(asked.tags):
+    while len(told) < asked.chars + 6 * len(asked.facts):
         told += f"{words(1)} "
     asker = f"{request.sample_id} wants"
     return (

@@ -14,23 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Lists that are closed in the world; both splits draw from the whole of them.
+# Lists that are complete, so that both splits use all of their values.
 SHARED = {"orientations", "religions", "races", "blood_types"}
 TEST, TRAIN = load_pools("test"), load_pools("train")
 EACH_SPLIT = pytest.mark.parametrize("pools", [TEST, TRAIN], ids=["test", "train"])
 
 
 def values(pools: Pools) -> Iterator[tuple[str, str]]:
-    """Every value that is of one split only, with what it is."""
+    """Yield (kind, value) of every value that only one split has."""
     for name, members in pools.lists.items():
         if name not in SHARED:
             yield from ((name, member) for member in members)
-    for kind, table in (
-        ("occupation", pools.occupations),
-        ("education level", pools.education_levels),
-        ("degree", pools.degrees),
-    ):
-        yield from ((kind, name) for name in table)
+    yield from (("occupation", name) for name in pools.occupations)
+    yield from (("education level", name) for name in pools.education_levels)
+    yield from (("degree", name) for name in pools.degrees)
     for country in pools.countries.values():
         yield from (("agency", name) for name in country.agencies)
         yield from (("party", name) for name in country.parties)
@@ -45,20 +42,25 @@ def test_test_and_train_share_no_value() -> None:
     assert set(values(TEST)).isdisjoint(values(TRAIN))
 
 
-def test_closed_lists_are_the_same_in_both_splits() -> None:
+def test_complete_lists_are_the_same_in_both_splits() -> None:
     assert all(TEST.lists[name] == TRAIN.lists[name] for name in SHARED)
     assert TEST.genders == TRAIN.genders
 
 
 @EACH_SPLIT
-def test_no_value_stands_in_a_pool_twice(pools: Pools) -> None:
-    repeated = [value for value, times in Counter(values(pools)).items() if times > 1]
-    # Countries of one language may have a street name, a party or a leaning in common.
-    assert not [value for value in repeated if value[0] not in {"street", "party"}]
+def test_no_pool_contains_a_value_twice(pools: Pools) -> None:
+    counts = Counter(values(pools))
+    # Countries with the same language may have the same street name or party.
+    repeated = [
+        (kind, value)
+        for (kind, value), count in counts.items()
+        if count > 1 and kind not in {"street", "party"}
+    ]
+    assert repeated == []
 
 
 @EACH_SPLIT
-def test_nothing_that_a_person_needs_is_empty(pools: Pools) -> None:
+def test_no_list_of_values_is_empty(pools: Pools) -> None:
     assert pools.countries
     assert pools.occupations
     assert pools.education_levels
@@ -73,26 +75,26 @@ def test_nothing_that_a_person_needs_is_empty(pools: Pools) -> None:
 
 
 @EACH_SPLIT
-def test_templates_have_one_place_to_fill(pools: Pools) -> None:
+def test_formats_of_places_have_one_placeholder(pools: Pools) -> None:
     for country in pools.countries.values():
         assert country.currency.count("{}") == 1
         assert country.per_usd > 0
         assert re.fullmatch(r"\+\d{1,3}", country.phone)
         for street in country.streets:
             assert street.count("{n}") == 1
-            assert not re.search(r"\d", street), "the rules read the number of an address"
+            assert not re.search(r"\d", street), "the rules read the only number of an address"
 
 
 @EACH_SPLIT
-def test_every_occupation_can_be_held(pools: Pools) -> None:
+def test_people_can_meet_the_requirements_of_every_occupation(pools: Pools) -> None:
     ranks = {level.rank for level in pools.education_levels.values()}
-    for job in pools.occupations.values():
-        assert 0 < job.low < job.high, job.name
-        assert 16 <= job.age < 84, job.name
-        assert job.education <= max(ranks), job.name
+    for occupation in pools.occupations.values():
+        assert 0 < occupation.low < occupation.high, occupation.name
+        assert 16 <= occupation.age < 84, occupation.name
+        assert occupation.education <= max(ranks), occupation.name
 
 
-def parts_of_names(pools: Pools) -> Iterator[str]:
+def name_parts(pools: Pools) -> Iterator[str]:
     for culture in pools.named_cultures:
         for pronoun in ("she", "he", "they"):
             first, last = pools.names(culture, pronoun)
@@ -101,31 +103,30 @@ def parts_of_names(pools: Pools) -> Iterator[str]:
 
 
 @EACH_SPLIT
-def test_names_are_single_words(pools: Pools) -> None:
-    assert not [part for part in parts_of_names(pools) if not part.replace("-", "").isalpha()]
+def test_first_and_family_names_are_single_words(pools: Pools) -> None:
+    assert all(part.replace("-", "").isalpha() for part in name_parts(pools))
 
 
-def test_test_and_train_share_no_part_of_a_name() -> None:
-    # Over all cultures and pronouns: "Maria" is one string in many of their lists.
-    test, train = set(parts_of_names(TEST)), set(parts_of_names(TRAIN))
+def test_test_has_two_thirds_of_the_names_and_shares_none_with_train() -> None:
+    # The lists of many cultures contain the same name, such as "Maria".
+    test, train = set(name_parts(TEST)), set(name_parts(TRAIN))
 
-    assert not test & train
-    # Two thirds of all are of test.
+    assert test.isdisjoint(train)
     assert len(test) / len(test | train) == pytest.approx(2 / 3, abs=0.03)
 
 
-def test_cultures_are_hand_made_pools_and_countries_that_faker_knows() -> None:
+def test_names_come_from_hand_made_lists_and_from_faker() -> None:
     assert POOLS.named_cultures == ["japanese", "Sweden"]
     assert POOLS.names("japanese", "he") == (("Goro",), ("Ueno",))
     assert "Agneta" in POOLS.names("Sweden", "she")[0]
 
 
-def test_an_absent_folder_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"places\.toml"):
         load_pools("test", tmp_path)
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
+def test_the_error_names_an_invalid_file(tmp_path: Path) -> None:
     (tmp_path / "places.toml").write_text("[[country\n", encoding="utf-8")
     with pytest.raises(InputFileError, match=r"places\.toml: no pool of values"):
         load_pools("test", tmp_path)

@@ -7,30 +7,35 @@ import pytest
 
 from pii_bench.construction.readings import (
     agreement,
-    faults,
+    disputes,
+    listed_options,
     parse_answers,
+    reading_sheet,
     record_readings,
-    sheet,
-    shuffled,
 )
 from pii_bench.datasets.readings import Reading, load_readings, version_of
-from pii_bench.datasets.sample import Related, Sample
+from pii_bench.datasets.sample import Related
 from pii_bench.errors import InputFileError, PiiBenchError
 from tests.datasets.check.samples import build
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-SAMPLE = replace(
-    build("Ann Lee, 79, takes the 8:30.", {"Ann Lee": "Full Name", "79": "Age", "8:30": "Time"}),
-    id="single-0001",
+SAMPLE = build(
+    "Ann Lee, 79, takes the 8:30.",
+    {"Ann Lee": "Full Name", "79": "Age", "8:30": "Time"},
     query="Will she catch it?",
-    related=(Related("A", "8:30"),),
+    related=[("A", "8:30")],
+    sample_id="single-0001",
 )
+SHOWN_ID = f"single-0001.{version_of(SAMPLE)[:6]}"
+"""The id of the sample as a sheet shows it."""
 
 
 def reading(**changes: object) -> Reading:
-    first = Reading(
+    """Return a reading that agrees with gold, with some fields changed."""
+    agreeing = Reading(
         id="single-0001",
         version="v1",
         reader="a",
@@ -43,36 +48,33 @@ def reading(**changes: object) -> Reading:
         text=4,
         query=5,
     )
-    return replace(first, **changes)  # type: ignore[arg-type]
+    return replace(agreeing, **changes)  # type: ignore[arg-type]
 
 
-ITEM = f"single-0001.{version_of(SAMPLE)[:6]}"
-"""As a sheet names the sample."""
-
-
-def answers(tmp_path: Path, line: str) -> Path:
+def parse(tmp_path: Path, line: str, reader: str, known: Sequence[Reading] = ()) -> list[Reading]:
     path = tmp_path / "answers.txt"
     path.write_text(line + "\n", encoding="utf-8")
-    return path
+    return parse_answers(path, {SAMPLE.id: SAMPLE}, known, reader)
 
 
-def test_a_sheet_shows_text_query_and_entities_and_no_gold() -> None:
-    shown = sheet([SAMPLE], "a")
+def test_a_sheet_shows_text_query_and_entities_but_no_gold() -> None:
+    first, second, third = listed_options(SAMPLE, "a")
 
-    listed = "\n".join(f"{n}. {text}" for n, text in enumerate(shuffled(SAMPLE, "a"), start=1))
-    assert shown == (
-        f"=== {ITEM}\nAnn Lee, 79, takes the 8:30.\n"
-        f"--- query\nWill she catch it?\n--- entities\n{listed}\n"
+    assert sorted([first, second, third]) == ["79", "8:30", "Ann Lee"]
+    assert reading_sheet([SAMPLE], "a") == (
+        f"=== {SHOWN_ID}\nAnn Lee, 79, takes the 8:30.\n"
+        f"--- query\nWill she catch it?\n"
+        f"--- entities\n1. {first}\n2. {second}\n3. {third}\n"
     )
 
 
 def test_an_answer_becomes_a_reading(tmp_path: Path) -> None:
-    number = shuffled(SAMPLE, "b").index("79") + 1
-    path = answers(tmp_path, f"{ITEM} | {number} | a nurse; from Graz | yes | 3 | 4 | hm")
+    number = 1 + listed_options(SAMPLE, "b").index("79")
+    line = f"{SHOWN_ID} | {number} | a nurse; from Graz | yes | 3 | 4 | hm"
 
-    (found,) = parse_answers(path, {SAMPLE.id: SAMPLE}, [], "b")
+    (parsed,) = parse(tmp_path, line, "b")
 
-    assert found == Reading(
+    assert parsed == Reading(
         id="single-0001",
         version=version_of(SAMPLE),
         reader="b",
@@ -88,31 +90,31 @@ def test_an_answer_becomes_a_reading(tmp_path: Path) -> None:
     )
 
 
-def test_a_mended_sample_is_read_in_a_second_round(tmp_path: Path) -> None:
-    path = answers(tmp_path, f"{ITEM} | - | - | no | 4 | 5 |")
+def test_a_new_version_of_a_sample_is_read_in_a_second_round(tmp_path: Path) -> None:
+    line = f"{SHOWN_ID} | - | - | no | 4 | 5 |"
 
-    (found,) = parse_answers(path, {SAMPLE.id: SAMPLE}, [reading()], "a")
+    (parsed,) = parse(tmp_path, line, "a", known=[reading(version="v1")])
 
-    assert (found.round, found.needed, found.unlisted) == (2, (), ())
+    assert (parsed.round, parsed.needed, parsed.unlisted) == (2, (), ())
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("single-0002 | 1 | - | no | 4 | 5 |", "no answer to a sample of the sheet"),
-        (f"{ITEM} | 1 | - | no | 4", "no answer to a sample of the sheet"),
+        (f"{SHOWN_ID} | 1 | - | no | 4", "no answer to a sample of the sheet"),
         ("single-0001 | 1 | - | no | 4 | 5 |", "not the version of today"),
-        (f"{ITEM} | 9 | - | no | 4 | 5 |", "the sheet lists 1 to 3"),
-        (f"{ITEM} | 1 | - | maybe | 4 | 5 |", "'maybe' is neither yes nor no"),
-        (f"{ITEM} | 1 | - | no | 6 | 5 |", "naturalness is 1 to 5"),
+        (f"{SHOWN_ID} | 9 | - | no | 4 | 5 |", "the sheet lists 1 to 3"),
+        (f"{SHOWN_ID} | 1 | - | maybe | 4 | 5 |", "'maybe' is neither yes nor no"),
+        (f"{SHOWN_ID} | 1 | - | no | 6 | 5 |", "naturalness is 1 to 5"),
     ],
 )
-def test_a_line_that_is_no_answer(tmp_path: Path, line: str, message: str) -> None:
+def test_invalid_answers_are_refused(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(InputFileError, match=message):
-        parse_answers(answers(tmp_path, line), {SAMPLE.id: SAMPLE}, [], "a")
+        parse(tmp_path, line, "a")
 
 
-def test_readings_are_kept_raw_and_once(tmp_path: Path) -> None:
+def test_a_reader_s_reading_of_a_version_is_recorded_once(tmp_path: Path) -> None:
     other = reading(reader="b", needed=("79",), remark="é")
 
     assert record_readings("single", [reading(), other], tmp_path) == 2
@@ -121,8 +123,8 @@ def test_readings_are_kept_raw_and_once(tmp_path: Path) -> None:
     assert load_readings("multi", tmp_path) == []
 
 
-def test_a_version_changes_with_text_query_and_what_is_needed() -> None:
-    changed: list[Sample] = [
+def test_a_version_changes_with_text_query_and_related_entities() -> None:
+    changed = [
         replace(SAMPLE, query="Will she be late?"),
         replace(SAMPLE, related=(Related("A", "79"),)),
         replace(SAMPLE, description=SAMPLE.description + " Often."),
@@ -131,9 +133,9 @@ def test_a_version_changes_with_text_query_and_what_is_needed() -> None:
     assert len({version_of(sample) for sample in [SAMPLE, *changed]}) == 4
 
 
-def test_what_keeps_a_sample_from_passing() -> None:
-    assert faults(reading()) == []
-    assert faults(reading(needed=("79",), unlisted=("a nurse",), text=2)) == [
+def test_disputes_are_differences_from_gold_and_low_scores() -> None:
+    assert disputes(reading()) == []
+    assert disputes(reading(needed=("79",), unlisted=("a nurse",), text=2)) == [
         "reader a needs '79' too",
         "reader a does not need '8:30'",
         "reader a finds 'a nurse' unlisted",
@@ -141,27 +143,27 @@ def test_what_keeps_a_sample_from_passing() -> None:
     ]
 
 
-def test_agreement_by_hand() -> None:
-    one = reading()
+def test_agreement_of_two_readers_with_gold_and_with_each_other() -> None:
+    one = reading(reader="a", needed=("8:30",))
     other = reading(reader="b", needed=("79", "8:30"), ambiguous=True, unlisted=("x",), text=2)
 
-    found = agreement([one, other])
+    result = agreement([one, other])
 
-    assert found.readings == 2
-    # F1 of {8:30} is 1, of {79, 8:30} against {8:30} it is 2/3.
-    assert found.f1 == pytest.approx((1 + 2 / 3) / 2)
-    assert found.exact == 0.5
-    # Of 6 decisions 5 agree; 3/6 and 2/6 are yes: chance is 1/6 + 2/6.
-    assert found.kappa_gold == pytest.approx((5 / 6 - 1 / 2) / (1 - 1 / 2))
-    # Between the readers 2 of 3 agree; 1/3 and 2/3 are yes: chance is 4/9.
-    assert found.kappa_readers == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
-    assert (found.ambiguous, found.unlisted, found.text, found.query) == (0.5, 50.0, 3.0, 5.0)
+    assert result.readings == 2
+    # F1 of {8:30} against {8:30} is 1, of {79, 8:30} it is 2/3.
+    assert result.f1 == pytest.approx((1 + 2 / 3) / 2)
+    assert result.exact == 0.5
+    # 5 of 6 decisions agree. Readers need 3 of 6, gold 2 of 6: by chance (3*2 + 3*4) / 36 agree.
+    assert result.kappa_gold == pytest.approx((5 / 6 - 1 / 2) / (1 - 1 / 2))
+    # 2 of 3 decisions agree. They need 1 and 2 of 3: by chance (1*2 + 2*1) / 9 agree.
+    assert result.kappa_readers == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
+    assert (result.ambiguous, result.unlisted, result.text, result.query) == (0.5, 50.0, 3.0, 5.0)
 
 
-def test_agreement_of_one_reader_has_no_kappa_of_readers() -> None:
+def test_one_reader_has_no_agreement_between_readers() -> None:
     assert agreement([reading()]).kappa_readers is None
 
 
-def test_agreement_of_nothing_is_refused() -> None:
+def test_agreement_needs_readings() -> None:
     with pytest.raises(PiiBenchError, match="no readings"):
         agreement([])
