@@ -23,7 +23,7 @@ TEXTS: Final = DATA / "texts"
 Split = Literal["test", "train"]
 
 WRITERS: Final = ("own", "desk", "near")
-"""The person of the text, somebody who deals with them for a living, somebody near to them."""
+"""The person of the text, a person who deals with them at work, a relative or friend."""
 
 _FAKER_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "she": ("first_names_female", "first_names_nonbinary", "first_names"),
@@ -267,7 +267,7 @@ class Voices:
     """The lists that a commission draws from.
 
     Attributes:
-        own: people who write about themselves; `near`, about somebody near to them.
+        own: people who write about themselves; `near`, about a relative or friend.
         on: what they type on.
         manner: their mood, schooling or habit.
         domains: what queries are about.

@@ -187,7 +187,7 @@ def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]
         False for padding.
     """
     opens = labels != IGNORED
-    # A stable sort keeps the order of the words and moves the other subwords behind them.
+    # A stable sort keeps the order of the words and moves the other subwords after them.
     order = torch.argsort((~opens).int(), dim=1, stable=True)
     longest = int(opens.sum(1).max())
     order = order[:, :longest]
