@@ -119,7 +119,7 @@ def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
 def transfers(headlines: Iterable[Headline]) -> list[Agreement]:
     """Return the rank correlation between each of our sets and each dataset of others.
 
-    Includes oracles, but not the strategies in `TRIVIAL`, which all datasets rank alike.
+    Includes oracles, but not the strategies in `TRIVIAL`, which all datasets rank the same.
 
     Args:
         headlines: of single sets.

@@ -304,7 +304,7 @@ def _is_shown(row: Row, keys: Collection[tuple[str, str, str]]) -> bool:
 
 
 def _announce_model(name: str, base_url: str | None) -> ModelCard | None:
-    """Log which model an alias stands for, and when it will be retired."""
+    """Log the full name of an alias's model, and when it will be retired."""
     full_name = resolve(name)
     if full_name != name:
         log(f"model {name} is {full_name}")

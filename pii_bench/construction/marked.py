@@ -281,7 +281,7 @@ def names_in(facts: Mapping[str, str]) -> frozenset[str]:
 
 def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     sample_id = lines[0].removeprefix("=== ").strip()
-    no_text = MarkedError(path, start + 1, f"{sample_id} has no line '--- text' behind its header")
+    no_text = MarkedError(path, start + 1, f"{sample_id} has no line '--- text' after its header")
     sections = [n for n, line in enumerate(lines) if line.startswith("--- ")]
     if not sections:
         raise no_text

@@ -124,7 +124,7 @@ class Recorded:
     def add(self, name: str, marked: Marked) -> None:
         """Record a text in the file of its portion.
 
-        An earlier version, which somebody may have read, moves to `superseded/<set>.txt`.
+        An earlier version, which a person may have read, moves to `superseded/<set>.txt`.
         """
         texts = self.sets[name]
         earlier = texts.get(marked.id)

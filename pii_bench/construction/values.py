@@ -101,7 +101,7 @@ def amount(draw: Draw, dollars: float) -> str:
     return draw.country.currency.format(f"{rounded:,}")
 
 
-# Phone numbers that the regulators reserve for fiction; `#` stands for a digit. For other
+# Phone numbers that the regulators reserve for fiction; `#` is any digit. For other
 # countries, numbers start with 00, unlike all subscriber numbers in international form.
 _FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

@@ -185,7 +185,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class DatasetStream:
-    """A dataset (see `Dataset`) whose samples are read anew on each call of `read`.
+    """A dataset (see `Dataset`) whose samples are read again on each call of `read`.
 
     `read` may raise InputFileError after the last sample.
     """

@@ -155,7 +155,7 @@ def span_source(source: str) -> SpanSource | None:
     path, _, query = rest.partition("#")
     filters = dict(parse_qsl(query))
     if (query and not filters) or not filters.keys() <= {"language", "split"}:
-        raise PiiBenchError(f"{name}:{path}: behind '#' only language= and split= are allowed")
+        raise PiiBenchError(f"{name}:{path}: after '#' only language= and split= are allowed")
     return SpanSource(name, Path(path), **filters)
 
 

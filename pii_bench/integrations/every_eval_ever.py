@@ -3,7 +3,7 @@
 Unknown values are left out, or `unknown` where the schema requires a value: the time of the run,
 a developer that the results do not name. The texts of datasets that do not ship are not exported,
 nor are the answers of a replay: their lines have only ids and scores. They have no hash either:
-somebody who knows all of a text but a masked number could try all numbers.
+a person who knows all of a text but a masked number could try all numbers.
 
 The id of a model is `developer/name`. The part before the slash in our results is a provider, or
 only a protocol if the user runs the server: that is not a developer.

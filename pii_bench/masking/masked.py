@@ -3,8 +3,8 @@
 The name in a tag, such as `<Phone Number>`, is a category of the taxonomy if the format of the
 text determines the category within the predicted type, and otherwise the plain name of the type.
 Only unambiguous formats count: eight digits are a student number in the taxonomy but may be any
-number in a letter, so they are tagged `Identifier`. All categories of sums of money look alike:
-`Amount`.
+number in a letter, so they are tagged `Identifier`. Sums of money have the same format in
+all categories, so they are tagged `Amount`.
 """
 
 from __future__ import annotations

@@ -223,8 +223,8 @@ class Model(Protocol):
         """Answer one request with one attempt; `pii_bench.models.calls` does the retries.
 
         Raises:
-            CallError: this call failed; the run goes on.
-            ProviderRefusedError: every call would fail; the run stops.
+            CallError: If this call failed; the run continues.
+            ProviderRefusedError: If every call would fail; the run stops.
         """
         ...
 

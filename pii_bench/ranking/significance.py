@@ -1,6 +1,6 @@
 """Paired tests, comparisons, smallest detectable differences and ranks of systems.
 
-The tests are permutation tests. If two systems were alike, the answers of one to the samples of a
+The tests are permutation tests. If two systems were equal, the answers of one to the samples of a
 description could as well be those of the other. So the answers are exchanged at random, by
 cluster, and p is the share of exchanges whose difference of figures is at least as large as the
 observed one, in either direction (Fisher 1935; recommended by Dror et al. 2018,

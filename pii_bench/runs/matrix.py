@@ -86,7 +86,7 @@ class Matrix:
         ]
 
     def _applicable_strategies(self) -> list[str | None]:
-        """The strategies for the task; None stands for the default prompt of detection."""
+        """Return the strategies for the task; None is the default prompt of detection."""
         if self.task == Task.REWRITE:
             return [str(Task.REWRITE)]
         if self.task != Task.DETECTION:

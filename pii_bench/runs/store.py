@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LOCK_NAME: Final = ".lock"
 
-MANIFEST_REMEDY: Final = "run again: it is written anew, and the answers next to it are used again"
+MANIFEST_REMEDY: Final = "run again: it is written again, and the answers next to it are used again"
 """How to repair an unreadable manifest."""
 
 LINE_REMEDY: Final = "run again: the line is moved away, and only its sample is asked again"

@@ -190,7 +190,7 @@ class TextsScore:
 def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) -> TextsScore:
     """Compare the predicted texts of the related entities with the gold ones.
 
-    None stands for a sample without a prediction: every score is 0, even if gold is empty.
+    None means that the sample has no prediction: every score is 0, even if gold is empty.
 
     Raises:
         PiiBenchError: an argument is one string.
@@ -206,7 +206,7 @@ def score_masking(
 ) -> TextsScore:
     """Compare the texts that a system masks with those that it should mask.
 
-    These are the texts of all entities without those of the related ones. None stands for a
+    These are the texts of all entities without those of the related ones. None means a
     missing prediction: every score is 0, even if nothing should be masked.
 
     Raises:

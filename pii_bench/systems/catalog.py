@@ -127,7 +127,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
 
 
 def _kind(name: str) -> Kind | None:
-    """Return the kind of system that a name stands for; None if it is unknown."""
+    """Return the kind of system of a name; None if the name is unknown."""
     head = name.partition("+")[0].partition(":")[0]
     if name.startswith(f"{PYTHON}:"):
         return "python"

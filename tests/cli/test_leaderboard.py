@@ -73,7 +73,7 @@ def test_broken_runs_are_left_out_and_the_others_are_shown(capsys: Capsys) -> No
 
     left_out = [each for each in capsys.readouterr().err.splitlines() if "left out" in each]
     where, other = run, line
-    anew = "run again: it is written anew, and the answers next to it are used again"
+    anew = "run again: it is written again, and the answers next to it are used again"
     moved = "run again: the line is moved away, and only its sample is asked again"
     assert left_out == [
         f"left out: {where}: no manifest of a run: nested too deep; {anew}",
@@ -91,7 +91,7 @@ def test_the_advice_for_a_damaged_run_repairs_it(capsys: Capsys) -> None:
     (manifest,) = Path().rglob("demo.run.json")
     lines = manifest.with_name("demo.jsonl")
     sound = lines.read_bytes()
-    for damaged, advice in ((manifest, "it is written anew"), (lines, "the line is moved away")):
+    for damaged, advice in ((manifest, "it is written again"), (lines, "the line is moved away")):
         damaged.write_bytes(damaged.read_bytes()[1:])
         assert main(["leaderboard"]) == 1
         assert f"; run again: {advice}, and " in capsys.readouterr().err

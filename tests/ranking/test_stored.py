@@ -484,7 +484,7 @@ def test_a_run_with_a_broken_manifest_is_left_out(runs: Path, dataset: Dataset) 
     path.write_text("{}")
 
     reason = f"{path}: no manifest of a run: record: 'system' is missing"
-    remedy = "run again: it is written anew, and the answers next to it are used again"
+    remedy = "run again: it is written again, and the answers next to it are used again"
     assert collect(runs.parent) == Collection((), (f"{reason}; {remedy}",))
 
 

@@ -36,7 +36,7 @@ class ErrorClass(StrEnum):
         needed: among the related gold texts.
         stray: a text of an answer that is in the description but not annotated.
         touch: two texts touch if a place of one shares a character with a place of the other.
-            The places of a text are those annotated, else wherever it can be read
+            The places of a text are those annotated, else all where it can be read
             (`Strictness.READABLE`).
 
     Texts and types are compared as in the scorer. An error has the first class of its list that

@@ -173,7 +173,7 @@ def similarity(encoder: Encoder, masked: str, unmasked: str) -> float:
 def privacy(entities: Iterable[str], original: str, masked: Sequence[Span]) -> float | None:
     """Return P of a masked text, from 0 (nothing is masked) to 1.
 
-    An entity occurs wherever it can be read in the original (`Strictness.READABLE`): an age of
+    An entity occurs where it can be read in the original (`Strictness.READABLE`): an age of
     `32` does not occur in `1932`. An occurrence remains if none of its characters is masked.
     Overlapping entities count separately: `Acme Bank` contains an `Acme` too.
 

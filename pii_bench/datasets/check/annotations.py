@@ -264,7 +264,7 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     for part in name_parts(sample):
         for span in occurrences(part, sample.description):
             if not known_spans.within_one(span):
-                reason = f"{part!r} of a person's name stands alone at {span[0]}"
+                reason = f"part {part!r} of a person's name at {span[0]} is not annotated"
                 yield Problem(sample.id, "name-leak", reason)
 
 

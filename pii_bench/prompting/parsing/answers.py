@@ -74,7 +74,7 @@ class Stage(StrEnum):
     UNQUOTED = "unquoted"  # a text had no quotes
     NON_STRING_ITEM = "non-string-item"  # numbers became texts; null, None and dots were dropped
     FULL_WIDTH = "full-width"  # full-width punctuation was read as its ASCII form
-    SEPARATOR = "separator"  # a semicolon stands for a comma, or an arrow for a colon
+    SEPARATOR = "separator"  # a semicolon was read as a comma, or an arrow as a colon
     MISSING_COMMA = "missing-comma"  # two items had no comma between them
     STRAY_COMMA = "stray-comma"  # a comma too many was ignored
     STRAY_TEXT = "stray-text"  # a note next to an item, or a stray mark, was ignored

@@ -138,7 +138,7 @@ class JointReader(nn.Module):
             batch: `input_ids`, `attention_mask` and `token_type_ids`, (windows, subwords);
                 `spelled`, see `Spelling`; `labels`, (windows, subwords), `IGNORED` where no
                 word of the text begins; `spans`, (spans, 3): window, first subword and end of
-                every mention; `needed`, (spans,), see `train.Example`; `pairs`, (pairs, 3):
+                every mention; `needed`, (spans,), see `train.Mention`; `pairs`, (pairs, 3):
                 row of a span, row of a person's mention, bucket of the distance; `owned`,
                 (pairs,): whether the span belongs to the person.
         """
@@ -187,7 +187,7 @@ def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]
         False for padding.
     """
     opens = labels != IGNORED
-    # A stable sort keeps the order of the words and moves the other subwords behind them.
+    # A stable sort keeps the order of the words and moves the other subwords after them.
     order = torch.argsort((~opens).int(), dim=1, stable=True)
     longest = int(opens.sum(1).max())
     order = order[:, :longest]

@@ -81,9 +81,9 @@ class FoundEntity:
     Attributes:
         text: as written in the text.
         spans: every occurrence, in code points, end exclusive.
-        owners: normalised names of the people it belongs to; empty if the text names nobody.
+        owners: normalised names of the people it belongs to; empty if the text has no name.
         relevance: probability that the query needs it; 0 without a query, for names, and for
-            contact data if the query is not about contacting somebody.
+            contact data if the query is not about contacting a person.
     """
 
     text: str
@@ -141,7 +141,7 @@ class Reader:
     ) -> list[FoundEntity]:
         """Return the entities with their relevance to a query.
 
-        It is 0 for names, and for contact data if the query is not about contacting somebody.
+        It is 0 for names, and for contact data if the query is not about contacting a person.
 
         Args:
             text: text of the entities.

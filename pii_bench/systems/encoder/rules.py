@@ -349,7 +349,7 @@ def is_contact(text: str) -> bool:
 
 
 def may_need_contact(query: str) -> bool:
-    """Return True if a query mentions contacting somebody, or an addressed item such as a card."""
+    """Return True if a query mentions contacting a person, or an addressed item such as a card."""
     return _REACHING.search(query) is not None
 
 

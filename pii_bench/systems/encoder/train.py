@@ -52,14 +52,18 @@ class Settings:
         frozen: whether the encoder's weights are not trained.
         learning_rate: peak learning rate of the encoder.
         head_factor: learning rate of the heads as a multiple of the encoder's.
+        batch: number of windows in a training step.
         epochs: number of epochs; 0 keeps the initial weights.
+        warmup: share of the steps in which the learning rate rises to its peak.
+        weight_decay: weight decay of AdamW.
         unasked: share of samples used without their query, so that detection learns from bare text.
         patience: epochs without a better dev score after which training stops.
         half: whether to train in bfloat16, which is fast on recent processors.
         augmented: share of samples that are added a second time, rewritten.
         kinds: kinds of rewriting, see `augment.KINDS`.
         joined: number of conversations made of several samples, as a share of the samples.
-        cut: number of excerpts of one to three sentences, likewise.
+        cut: number of excerpts of one to three sentences, as a share of the samples.
+        seed: seed of the initial weights, the augmentation and the order of the windows.
     """
 
     head: Head = "linear"
@@ -80,140 +84,174 @@ class Settings:
     seed: int = 13
 
 
+@dataclass(slots=True)
+class Mention:
+    """A gold mention of an entity in a window.
+
+    Attributes:
+        start: index of its first subword in the window.
+        end: index after its last subword.
+        named: id of the person whose name it is, or None if it is not a name.
+        owners: ids of the subjects it belongs to.
+        needed: 1 or 0, or `IGNORED` without a query; for a name in a text about several people,
+            whether the query needs any entity of that person, and `IGNORED` in other texts.
+    """
+
+    start: int
+    end: int
+    named: str | None
+    owners: set[str]
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A mention that is not a name, with the nearest name of a person.
+
+    Attributes:
+        mention: index of the mention.
+        name: index of the mention that is the person's name.
+        distance: bucket of the distance from the name to the mention.
+        owned: 1 if the mention belongs to the person, else 0.
+    """
+
+    mention: int
+    name: int
+    distance: int
+    owned: int
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A window with gold labels.
 
     Attributes:
         labels: label of each subword of the window, `IGNORED` unless it begins a word of the text.
-        spans: first subword and end of each mention, within the window.
-        needed: 1, 0 or `IGNORED` for each mention; for a name in a text about several people,
-            whether any entity of that person is needed.
-        pairs: index of a mention, index of a mention of a person's name, bucket of their distance.
-        owned: for each pair whether the mention belongs to that person.
+        mentions: the mentions in the window.
+        pairs: pairs of these mentions; none unless the window has names of several people.
     """
 
     window: Window
     labels: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
-    needed: tuple[int, ...]
-    pairs: tuple[tuple[int, int, int], ...]
-    owned: tuple[int, ...]
+    mentions: tuple[Mention, ...]
+    pairs: tuple[Pair, ...]
 
 
-def examples_of(tokenizer: Tokenizer, sample: Sample, *, asked: bool) -> Iterator[Example]:
+def examples_of(tokenizer: Tokenizer, sample: Sample, *, with_query: bool) -> Iterator[Example]:
     """Yield the windows of a sample as examples.
 
     Args:
         tokenizer: tokenizer of the encoder.
         sample: sample with entity spans.
-        asked: whether the query precedes the text. Without it, `needed` is `IGNORED`.
+        with_query: whether the query precedes the text.
     """
-    query = (sample.query or "") if asked else ""
+    query = (sample.query or "") if with_query else ""
     for window in windows_of(tokenizer, sample.description, query):
         yield _example(window, sample, has_query=bool(query))
 
 
 def _example(window: Window, sample: Sample, *, has_query: bool) -> Example:
     labels = [IGNORED] * len(window.ids)
-    for place, opens in enumerate(window.opens):
+    for index, opens in enumerate(window.opens, start=window.first):
         if opens:
-            labels[window.first + place] = OUTSIDE
+            labels[index] = OUTSIDE
     related = {(need.subject, need.text) for need in sample.related}
-    asked_about = {need.subject for need in sample.related}
-    several = (
-        len({s.id for s in sample.subjects if any(e.type == PiiType.PER for e in s.entities)}) > 1
-    )
-    rows: list[tuple[int, int]] = []
-    needed: list[int] = []
-    owners: list[set[str]] = []
-    names: dict[str, list[int]] = {}
-    places: dict[tuple[int, int], int] = {}
-    for subject, entity, (start, end) in _mentions(sample):
-        touched = subwords_of(window, start, end)
+    related_subjects = {need.subject for need in sample.related}
+    people = {
+        subject.id
+        for subject in sample.subjects
+        if any(entity.type == PiiType.PER for entity in subject.entities)
+    }
+    mentions: dict[tuple[int, int], Mention] = {}
+    for subject, entity, span in _spans_by_start(sample):
+        touched = subwords_of(window, *span)
         if touched is None:
             continue
-        row = (window.first + touched[0], window.first + touched[1])
+        start, end = window.first + touched[0], window.first + touched[1]
         is_name = entity.type == PiiType.PER
-        is_needed = subject in asked_about if is_name else (subject, entity.text) in related
-        is_scored = has_query and (several or not is_name)
-        if row in places:
-            # Two people share the mention.
-            owners[places[row]].add(subject)
-            if is_scored:
-                needed[places[row]] = max(needed[places[row]], int(is_needed))
+        if not has_query or (is_name and len(people) < 2):
+            needed = IGNORED
+        elif is_name:
+            needed = int(subject in related_subjects)
+        else:
+            needed = int((subject, entity.text) in related)
+        shared = mentions.get((start, end))
+        if shared is not None:
+            shared.owners.add(subject)
+            shared.needed = max(shared.needed, needed)
             continue
-        if not any(first < row[1] and row[0] < last for first, last in rows):
-            _label(labels, row, window, PiiType(entity.type))
-        places[row] = len(rows)
-        if is_name:
-            names.setdefault(subject, []).append(len(rows))
-        rows.append(row)
-        needed.append(int(is_needed) if is_scored else IGNORED)
-        owners.append({subject})
-    pairs = list(_pairs(rows, names))
-    return Example(
-        window=window,
-        labels=tuple(labels),
-        spans=tuple(rows),
-        needed=tuple(needed),
-        pairs=tuple((row, name, near) for row, name, near, _ in pairs),
-        owned=tuple(int(person in owners[row]) for row, _, _, person in pairs),
-    )
+        if not any(other.start < end and start < other.end for other in mentions.values()):
+            _label(labels, window, start, end, PiiType(entity.type))
+        named = subject if is_name else None
+        mentions[start, end] = Mention(start, end, named, {subject}, needed)
+    in_order = tuple(mentions.values())
+    return Example(window, tuple(labels), in_order, tuple(_pairs(in_order)))
 
 
-def _mentions(sample: Sample) -> list[tuple[str, Entity, tuple[int, int]]]:
-    """Return all mentions by start, the longest first among those with the same start."""
-    found = [
+def _spans_by_start(sample: Sample) -> list[tuple[str, Entity, tuple[int, int]]]:
+    """Return subject id, entity and span of each mention; of equal starts, the longest first."""
+    spans = [
         (subject.id, entity, span)
         for subject in sample.subjects
         for entity in subject.entities
         for span in entity.spans
     ]
-    return sorted(found, key=lambda item: (item[2][0], -item[2][1], item[0]))
+    return sorted(spans, key=lambda item: (item[2][0], -item[2][1], item[0]))
 
 
-def _label(labels: list[int], row: tuple[int, int], window: Window, pii_type: PiiType) -> None:
+def _label(labels: list[int], window: Window, start: int, end: int, pii_type: PiiType) -> None:
+    """Label the words that begin in a range of a window's subwords as one entity."""
     label = begin(pii_type)
-    for place in range(*row):
-        if window.opens[place - window.first]:
-            labels[place] = label
+    for index in range(start, end):
+        if window.opens[index - window.first]:
+            labels[index] = label
             label = begin(pii_type) + 1
 
 
-def _pairs(
-    rows: Sequence[tuple[int, int]], names: dict[str, list[int]]
-) -> Iterator[tuple[int, int, int, str]]:
-    """Pair each mention that is not a name with the nearest mention of each person."""
+def _pairs(mentions: Sequence[Mention]) -> list[Pair]:
+    """Pair each mention that is not a name with the nearest name of each of several people."""
+    names: dict[str, list[int]] = {}
+    for index, mention in enumerate(mentions):
+        if mention.named is not None:
+            names.setdefault(mention.named, []).append(index)
     if len(names) < 2:
-        return
-    named = {row for own in names.values() for row in own}
-    for row, (start, _) in enumerate(rows):
-        if row in named:
+        return []
+    pairs = []
+    for index, mention in enumerate(mentions):
+        if mention.named is not None:
             continue
-        for person, own in names.items():
-            nearest = min(own, key=lambda name: abs(start - rows[name][0]))
-            yield row, nearest, bucket(start - rows[nearest][0]), person
+        for person, name_indices in names.items():
+            nearest = min(name_indices, key=lambda name: abs(mention.start - mentions[name].start))
+            distance = bucket(mention.start - mentions[nearest].start)
+            pairs.append(Pair(index, nearest, distance, int(person in mention.owners)))
+    return pairs
 
 
 def collate(examples: Sequence[Example]) -> dict[str, Any]:
     """Return the batch for `JointReader.forward`."""
     spans: list[tuple[int, int, int]] = []
+    needed: list[int] = []
     pairs: list[tuple[int, int, int]] = []
-    for number, example in enumerate(examples):
-        pairs += [(r + len(spans), n + len(spans), near) for r, n, near in example.pairs]
-        spans += [(number, start, end) for start, end in example.spans]
+    owned: list[int] = []
+    for row, example in enumerate(examples):
+        first = len(spans)
+        for mention in example.mentions:
+            spans.append((row, mention.start, mention.end))
+            needed.append(mention.needed)
+        for pair in example.pairs:
+            pairs.append((first + pair.mention, first + pair.name, pair.distance))
+            owned.append(pair.owned)
     windows = [example.window for example in examples]
     return {
-        "input_ids": torch.tensor(padded([w.ids for w in windows])),
-        "attention_mask": torch.tensor(padded([(1,) * len(w.ids) for w in windows])),
-        "token_type_ids": torch.tensor(padded([w.types for w in windows])),
+        "input_ids": torch.tensor(padded([window.ids for window in windows])),
+        "attention_mask": torch.tensor(padded([(1,) * len(window.ids) for window in windows])),
+        "token_type_ids": torch.tensor(padded([window.types for window in windows])),
         "spelled": torch.tensor(spelled_of(windows)),
-        "labels": torch.tensor(padded([e.labels for e in examples], IGNORED)),
+        "labels": torch.tensor(padded([example.labels for example in examples], IGNORED)),
         "spans": torch.tensor(spans, dtype=torch.long).reshape(-1, 3),
-        "needed": torch.tensor([n for e in examples for n in e.needed], dtype=torch.long),
+        "needed": torch.tensor(needed, dtype=torch.long),
         "pairs": torch.tensor(pairs, dtype=torch.long).reshape(-1, 3),
-        "owned": torch.tensor([o for e in examples for o in e.owned], dtype=torch.long),
+        "owned": torch.tensor(owned, dtype=torch.long),
     }
 
 
@@ -221,32 +259,29 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
     """The examples of all samples; `Trainer` groups the items by the length of `input_ids`."""
 
     def __init__(self, tokenizer: Tokenizer, samples: Sequence[Sample], settings: Settings) -> None:
+        # The order of the draws decides the examples: changing it changes the trained weights.
         chance = random.Random(settings.seed)
-        further = [
-            new
-            for sample in samples
-            if settings.kinds
-            and chance.random() < settings.augmented
-            and (new := augmented(sample, settings.kinds, chance)) is not None
-        ]
-        self._examples = [
-            example
-            for sample in [*samples, *further]
-            for example in examples_of(tokenizer, sample, asked=chance.random() >= settings.unasked)
-        ]
-        extra = [
-            *conversations(samples, round(settings.joined * len(samples)), chance),
-            *excerpts(samples, round(settings.cut * len(samples)), chance),
-        ]
-        self._examples += [
-            example for sample in extra for example in examples_of(tokenizer, sample, asked=True)
-        ]
+        rewritten: list[Sample] = []
+        if settings.kinds:
+            for sample in samples:
+                if chance.random() < settings.augmented:
+                    new = augmented(sample, settings.kinds, chance)
+                    if new is not None:
+                        rewritten.append(new)
+        self._examples: list[Example] = []
+        for sample in [*samples, *rewritten]:
+            with_query = chance.random() >= settings.unasked
+            self._examples += examples_of(tokenizer, sample, with_query=with_query)
+        joined = conversations(samples, round(settings.joined * len(samples)), chance)
+        cut = excerpts(samples, round(settings.cut * len(samples)), chance)
+        for sample in [*joined, *cut]:
+            self._examples += examples_of(tokenizer, sample, with_query=True)
 
     def __len__(self) -> int:
         return len(self._examples)
 
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        example = self._examples[place]
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        example = self._examples[index]
         return {"input_ids": example.window.ids, "example": example}
 
 
@@ -257,25 +292,28 @@ class JointTrainer(Trainer):
         dev: samples for choosing the epoch.
         tokenizer: file of the encoder's tokenizer.
         settings: training settings.
-        given: arguments of `Trainer`.
+        arguments: further arguments of `Trainer`.
     """
 
     def __init__(
-        self, dev: Sequence[Sample], tokenizer: Path, settings: Settings, **given: Any
+        self, dev: Sequence[Sample], tokenizer: Path, settings: Settings, **arguments: Any
     ) -> None:
-        super().__init__(**given)
-        self._dev, self._tokenizer, self._settings = dev, tokenizer, settings
+        super().__init__(**arguments)
+        self._dev = dev
+        self._tokenizer = tokenizer
+        self._settings = settings
 
     def create_optimizer(self, *_: Any) -> torch.optim.Optimizer:
         """Create AdamW with separate learning rates for the encoder and the heads."""
         reader: Any = self.model
-        named = list(reader.named_parameters())
-        body = [weight for name, weight in named if name.startswith("encoder.")]
-        heads = [weight for name, weight in named if not name.startswith("encoder.")]
+        weights = list(reader.named_parameters())
+        encoder = [weight for name, weight in weights if name.startswith("encoder.")]
+        heads = [weight for name, weight in weights if not name.startswith("encoder.")]
+        rate = self._settings.learning_rate
         self.optimizer = torch.optim.AdamW(
             [
-                {"params": body, "lr": self._settings.learning_rate},
-                {"params": heads, "lr": self._settings.head_factor * self._settings.learning_rate},
+                {"params": encoder, "lr": rate},
+                {"params": heads, "lr": self._settings.head_factor * rate},
             ],
             weight_decay=self._settings.weight_decay,
         )
@@ -287,9 +325,9 @@ class JointTrainer(Trainer):
         reader.eval()
         folder = Path(str(self.args.output_dir)) / "dev"
         export(reader, self._tokenizer, folder, quantised=False)
-        found = measure(folder, self._dev)
+        measured = measure(folder, self._dev)
         reader.train()
-        metrics = {f"eval_{name}": value for name, value in found.figures.items()}
+        metrics = {f"eval_{name}": value for name, value in measured.figures.items()}
         metrics["epoch"] = float(self.state.epoch or 0)
         self.log(metrics)
         self.control: Any = self.callback_handler.on_evaluate(
@@ -322,7 +360,7 @@ def train(
         The dev scores of the exported files.
 
     Raises:
-        InputFileError: a folder in `start` has no encoder of this checkpoint and head.
+        InputFileError: If a folder in `start` has no encoder of this checkpoint and head.
     """
     train_samples = [sample for samples in data.train.values() for sample in samples]
     dev_samples = [sample for samples in data.dev.values() for sample in samples]
@@ -371,10 +409,10 @@ def train(
         trainer.train(resume_from_checkpoint=any(work.glob("checkpoint-*")))
     reader.eval()
     export(reader, tokenizer_file, out, quantised=True)
-    found = measure(out, dev_samples)
+    measured = measure(out, dev_samples)
     log = {
-        "dial": {setting: asdict(point) for setting, point in found.thresholds.items()},
-        "dev": dict(found.figures),
+        "dial": {setting: asdict(point) for setting, point in measured.thresholds.items()},
+        "dev": dict(measured.figures),
         "data": {
             "train": {name: len(samples) for name, samples in data.train.items()},
             "dev": {name: len(samples) for name, samples in data.dev.items()},
@@ -385,7 +423,7 @@ def train(
         "history": trainer.state.log_history,
     }
     write_whole(out / LOG, json.dumps(log, indent=1) + "\n")
-    return found
+    return measured
 
 
 def _log_of(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The layers on PyPI that score sequences are no longer kept up: the last releases of pytorch-crf,
 TorchCRF and torch-struct are of 2019, 2020 and 2021. The ONNX graph is written node by node: the
-exporter of torch 2.13 fixes the number of tokens behind an LSTM to that of its example.
+exporter of torch 2.13 fixes the number of tokens after an LSTM to that of its example.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Crf(nn.Module):
 
     @property
     def pair_scores(self) -> Tensor:
-        """Score of column behind row, shape (labels, labels)."""
+        """Return the score of each label (column) after another (row), shape (labels, labels)."""
         return self.pairs + self.forbidden
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class Crf(nn.Module):
 
         Args:
             emissions: shape (texts, tokens, labels).
-            mask: shape (texts, tokens), true for tokens; padding is behind them.
+            mask: shape (texts, tokens), true for tokens; padding follows them.
 
         Returns:
             Shape (texts,).
@@ -151,7 +151,7 @@ class Emissions(nn.Module):
             shapes: int64, shape (texts, tokens).
             spellings: int64, shape (spellings, characters), each as often as one likes.
             places: int64, shape (texts, tokens), the row of a token's spelling.
-            lengths: int64, shape (texts,); behind a text's length is padding.
+            lengths: int64, shape (texts,): tokens of each text; the rest is padding.
 
         Returns:
             float32, shape (texts, tokens, labels).

@@ -132,7 +132,7 @@ def shuffled(
 def forget_words(words: Tensor, share: float) -> Tensor:
     """Replace a random share of the words by the unknown word; keep padding.
 
-    The network thereby learns to handle words that are not in the training texts.
+    So the network learns to handle words that are not in the training texts.
     """
     forgotten = torch.rand(words.shape) < share
     return words.masked_fill(forgotten & (words != PADDING), UNKNOWN)

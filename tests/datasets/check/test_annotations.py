@@ -252,7 +252,7 @@ def test_a_part_of_a_name_by_itself_is_a_leak(description: str, part: str) -> No
 
     place = 9 + description.find(part)
     assert problem.rule == "name-leak"
-    assert problem.reason == f"{part!r} of a person's name stands alone at {place}"
+    assert problem.reason == f"part {part!r} of a person's name at {place} is not annotated"
 
 
 def test_particles_nicknames_and_shared_names_are_no_leak() -> None:
