@@ -56,14 +56,13 @@ def run(arguments: argparse.Namespace) -> bool:
     recorded = Recorded.load()
     results: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
-        samples = {sample.id: sample for sample in recorded.samples(name)}
-        versions = {sample_id: version_of(sample) for sample_id, sample in samples.items()}
+        versions = {sample.id: version_of(sample) for sample in recorded.samples(name)}
         readings = load_readings(name, FINISHED if arguments.finished else READINGS)
         current = [reading for reading in readings if versions.get(reading.id) == reading.version]
         if arguments.disputed:
-            _print_disputed(samples, current, 1 if name.startswith(("train-", "dev-")) else 2)
+            _print_disputed(versions, current, 1 if name.startswith(("train-", "dev-")) else 2)
             continue
-        firsts = [reading for reading in readings if reading.round == 1 and reading.id in samples]
+        firsts = [reading for reading in readings if reading.round == 1 and reading.id in versions]
         # A text that was replaced since may be of another register than the one that was read.
         read = {(sample.id, version_of(sample)): sample for sample in recorded.versions(name)}
         for group, members in _groups(firsts, read).items():

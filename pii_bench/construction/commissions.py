@@ -1,8 +1,8 @@
 """Commissions for writers: people with facts, a voice, a length, and the queries to write.
 
 A commission depends only on the seed, the set and its number, so that it can be drawn again to
-check the written text. People and values without conflicts are steps 1 and 2 of the paper's
-construction; steps 3 and 4 are the writer's.
+check the written text. Drawing people and values without conflicts is steps 1 and 2 of the paper's
+construction; the writer does steps 3 and 4.
 """
 
 from __future__ import annotations

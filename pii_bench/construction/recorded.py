@@ -106,9 +106,12 @@ class Recorded:
                 yield from to_twins(marked, source)
 
     def _versions_of_texts(self, name: str) -> list[Marked]:
-        path = self.folder / SUPERSEDED / f"{name}.txt"
+        path = self._superseded(name)
         superseded = read_marked(path) if path.exists() else ()
         return [*superseded, *self.sets[name].values()]
+
+    def _superseded(self, name: str) -> Path:
+        return self.folder / SUPERSEDED / f"{name}.txt"
 
     def find(self, sample_id: str) -> Marked:
         """Return the recorded text with an id.
@@ -124,12 +127,12 @@ class Recorded:
     def add(self, name: str, marked: Marked) -> None:
         """Record a text in the file of its portion.
 
-        An earlier version, which a person may have read, moves to `superseded/<set>.txt`.
+        An earlier version, which readers may have read, moves to `superseded/<set>.txt`.
         """
         texts = self.sets[name]
         earlier = texts.get(marked.id)
         if earlier is not None and earlier != marked:
-            path = self.folder / SUPERSEDED / f"{name}.txt"
+            path = self._superseded(name)
             before = path.read_text(encoding="utf-8") + "\n" if path.exists() else ""
             write_whole(path, before + write_marked([earlier]))
         texts[marked.id] = marked

@@ -32,7 +32,7 @@ _ALIKE: Final = 0.005
 
 @dataclass(frozen=True, slots=True)
 class KeepThreshold:
-    """A threshold with its mean protection and mean retention on dev (docs/scorer.md)."""
+    """A threshold with its mean protection and mean retention on dev (docs/results.md)."""
 
     threshold: float
     protection: float
