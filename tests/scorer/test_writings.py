@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.scorer.locate import Locator, Strictness
-from pii_bench.scorer.writings import from_words, in_words, unmarked, writings
+from pii_bench.scorer.writings import NUMBER_WORDS, from_words, in_words, unmarked, writings
 
 
 def restated(text: str, value: str) -> list[str]:
@@ -67,6 +67,7 @@ def test_a_value_is_found_in_another_writing(value: str, text: str, piece: str) 
         ("30", "thirty-two"),
         ("2", "two hundred"),
         ("200", "two hundred thousand"),
+        ("one", "twenty one"),
         ("32", "one hundred thirty-two"),
         ("2180", "12,180"),
         ("007", "seven"),
@@ -145,7 +146,9 @@ def test_a_value_between_spaces_is_found(value: str, before: str, after: str) ->
 
     assert list(found) == sorted(found)
     assert all(0 <= start < end <= len(text) for start, end in found)
-    if value.isalpha() and value.isascii() and len(value) > 2:
+    # "one" is not found in "twenty one": a number in words may go on before or after the value.
+    is_next_to_number = NUMBER_WORDS.search(f"{before} {after}") is not None
+    if value.isalpha() and value.isascii() and len(value) > 2 and not is_next_to_number:
         assert found
 
 
