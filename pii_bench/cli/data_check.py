@@ -34,8 +34,6 @@ def run(arguments: argparse.Namespace) -> bool:
     problems = [(path, problem) for path, of_file in report.problems.items() for problem in of_file]
     for path, problem in problems:
         echo(f"{path}: {problem.sample_id}: {problem.rule}: {problem.reason}")
-    for line in report.left_out:
-        echo(line)
     if not problems:
         echo(f"no problems in {report.samples} samples")
         return True

@@ -14,7 +14,6 @@ from pii_bench.datasets.check.annotations import (
 from pii_bench.datasets.check.consistency import consistency_problems
 from pii_bench.datasets.check.sets import (
     SOURCES,
-    SearchBudget,
     duplicate_problems,
     origins,
     set_problems,
@@ -49,12 +48,10 @@ class Report:
     Attributes:
         samples: number of samples checked.
         problems: problems by file, in the order of the files; empty for a sound file.
-        left_out: messages about what was not checked because it would take too long.
     """
 
     samples: int
     problems: Mapping[Path, tuple[Problem, ...]]
-    left_out: tuple[str, ...] = ()
 
 
 def sample_problems(sample: Sample) -> list[Problem]:
@@ -67,9 +64,7 @@ def check_samples(samples: Iterable[Sample]) -> list[Problem]:
     return [problem for sample in samples for problem in sample_problems(sample)]
 
 
-def check_files(
-    paths: Sequence[Path], watch: Watch | None = None, budget: SearchBudget | None = None
-) -> Report:
+def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
     """Check dataset files, each by itself and all against each other.
 
     A line that is no sample is a problem (`record`), and the rest is checked. Samples that name
@@ -79,7 +74,6 @@ def check_files(
     Args:
         paths: the files.
         watch: passes the samples of a file on, and may report progress.
-        budget: limit of the search for near-duplicates; None for the default.
 
     Raises:
         InputFileError: a file cannot be read, is no JSON Lines, or is empty.
@@ -93,18 +87,11 @@ def check_files(
             problems[path] += set_problems(path.stem, samples)
         for sample in samples:
             problems[path] += source_problems(sample, sources)
-    budget = budget or SearchBudget()
-    for number, problem in duplicate_problems(list(files.values()), budget):
+    for number, problem in duplicate_problems(list(files.values())):
         problems[list(files)[number]].append(problem)
-    left_out = (
-        f"near-duplicates: {budget.incomplete:,} of {budget.texts:,} descriptions share 5-grams "
-        "with so many others that they were compared with only some of those, the likeliest "
-        "first; some near-duplicates may be missing"
-    )
     return Report(
         samples=sum(map(len, files.values())),
         problems={path: tuple(problems[path]) for path in problems},
-        left_out=(left_out,) if budget.incomplete else (),
     )
 
 

@@ -9,12 +9,10 @@ precedence. All other descriptions must differ clearly.
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import OUR_SETS
 from pii_bench.datasets.check.text import Problem, blanked
@@ -23,9 +21,6 @@ from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from pii_bench.datasets.sample import Sample, Subject
 
@@ -235,29 +230,10 @@ def _entity_set(subject: Subject) -> frozenset[tuple[str, str, str | None]]:
 NEAR: Final = 0.5
 """Descriptions that share more than this part of their 5-grams are near-duplicates."""
 
-_Word = TypeVar("_Word", str, int)
-
 _GRAM_SIZE: Final = 5
-_LEAST_COMPARED: Final = 16
+# Limits the time for sets whose texts share long passages, such as disclaimers.
+_MOST_COMPARED: Final = 1000
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
-
-
-@dataclass(slots=True)
-class SearchBudget:
-    """Limit and progress of a search for near-duplicates.
-
-    Attributes:
-        most: 5-grams to compare over all texts. Each text has an equal share and what earlier
-            texts left, and is compared with at least `_LEAST_COMPARED` texts.
-        spent: 5-grams compared.
-        texts: texts searched for.
-        incomplete: texts not compared with every candidate.
-    """
-
-    most: int = 300_000_000
-    spent: int = 0
-    texts: int = 0
-    incomplete: int = 0
 
 
 def _are_kin(sample: Sample, other: Sample) -> bool:
@@ -266,9 +242,7 @@ def _are_kin(sample: Sample, other: Sample) -> bool:
     return derived and not origins(sample).isdisjoint(origins(other))
 
 
-def duplicate_problems(
-    files: Sequence[Sequence[Sample]], budget: SearchBudget | None = None
-) -> Iterator[tuple[int, Problem]]:
+def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int, Problem]]:
     """Yield descriptions that repeat earlier ones, each with the number of its file.
 
     Rules:
@@ -277,8 +251,7 @@ def duplicate_problems(
     - `near-duplicate`: with entities blanked, two descriptions share more than `NEAR` of the word
       5-grams of the shorter one. Only one of the similar descriptions is named.
 
-    Samples derived from each other pass. `budget` limits the search for near-duplicates and
-    records its progress.
+    Samples derived from each other pass.
     """
     # The number of the file and the first sample of each description.
     first: dict[str, tuple[int, Sample]] = {}
@@ -298,7 +271,7 @@ def duplicate_problems(
         return _are_kin(distinct[left][1], distinct[right][1])
 
     texts = (blanked(sample) for _, sample in distinct)
-    for left, right, overlap in near_earlier(texts, ignore, budget=budget):
+    for left, right, overlap in near_earlier(texts, ignore):
         file, sample = distinct[right]
         reason = f"{overlap:.2f} of its word 5-grams are those of {distinct[left][1].id}"
         yield file, Problem(sample.id, "near-duplicate", reason)
@@ -308,129 +281,45 @@ def near_earlier(
     texts: Iterable[str],
     ignore: Callable[[int, int], bool] | None = None,
     limit: float = NEAR,
-    budget: SearchBudget | None = None,
 ) -> Iterator[tuple[int, int, float]]:
     """Yield (earlier text, text, overlap) for each text that is near to an earlier one.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
-    coefficient). A text of fewer than five words is near to none.
-
-    Two sets with an overlap above `limit` share one of the rarest 5-grams of the smaller set: for
-    a limit of 0.5, of its rarest half. So only texts that share one of these are compared (prefix
-    filter: S. Chaudhuri et al., "A primitive operator for similarity joins in data cleaning",
-    ICDE 2006). Texts that are near to no earlier one are compared first, so that each of many
-    similar texts is compared with only one.
+    coefficient). A text of fewer than five words is near to none. A 5-gram that occurs in more
+    than `_MOST_COMPARED` texts counts only with the first of them.
 
     Args:
         texts: the texts.
         ignore: whether to skip a pair of texts, given the earlier one first.
         limit: overlap above which two texts are near, 0 to 1.
-        budget: limits the search and records its progress; None for no limit. Texts that share
-            the rarest 5-grams are compared first.
     """
-    originals, copies = _Index(), _Index()
-    sets = _gram_sets(texts, limit)
-    budget = SearchBudget(sys.maxsize) if budget is None else budget
-    budget.texts = len(sets)
-    for number, grams in enumerate(sets):
-        allowed = budget.most * (number + 1) // len(sets)
-        near = None
-        comparisons = chain(originals.compare(grams), copies.compare(grams))
-        for compared, (earlier, overlap, cost) in enumerate(comparisons):
-            if budget.spent >= allowed and compared >= _LEAST_COMPARED:
-                budget.incomplete += 1
+    gram_sets = [word_grams(text) for text in texts]
+    # Most 5-grams occur in one text only. Without them the indexes are small.
+    counts = Counter(chain.from_iterable(gram_sets))
+    originals: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    copies: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, grams in enumerate(gram_sets):
+        repeated = [gram for gram in grams if counts[gram] > 1]
+        near: list[tuple[int, float]] = []
+        # Copies come last, so that each of many similar texts is compared with only one.
+        for index in (originals, copies):
+            shared = Counter(chain.from_iterable(index.get(gram, ()) for gram in repeated))
+            for earlier, count in shared.items():
+                overlap = count / min(len(gram_sets[earlier]), len(grams))
+                if overlap > limit and not (ignore and ignore(earlier, number)):
+                    near.append((earlier, overlap))
+            if near:
                 break
-            budget.spent += cost
-            if overlap > limit and (ignore is None or not ignore(earlier, number)):
-                near = earlier, number, overlap
-                break
-        if near is None:
-            originals.add(number, grams)
-        else:
-            copies.add(number, grams)
-            yield near
-
-
-@dataclass(frozen=True, slots=True)
-class _Grams:
-    """The 5-grams of a text that occur in other texts too, as numbers.
-
-    Attributes:
-        size: size of the whole set.
-        ordered: the numbers, the rarest first.
-        prefix: how many of them are among the rarest that a near text must share.
-    """
-
-    size: int
-    ordered: NDArray[np.int32]
-    prefix: int
-
-
-@dataclass(slots=True)
-class _Index:
-    """Finds the texts that may be near to another."""
-
-    _sets: dict[int, _Grams] = field(default_factory=dict)
-    _by_prefix: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    _by_rest: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, number: int, grams: _Grams) -> None:
-        self._sets[number] = grams
-        for i, gram in enumerate(grams.ordered.tolist()):
-            index = self._by_prefix if i < grams.prefix else self._by_rest
-            index[gram].append(number)
-
-    def compare(self, grams: _Grams) -> Iterator[tuple[int, float, int]]:
-        """Yield each candidate with its overlap and the number of 5-grams looked at for it."""
-        ordered = grams.ordered.tolist()
-        members = frozenset(ordered)
-        seen: set[int] = set()
-        cost = 0
-        for number in self._candidates(ordered, grams.prefix):
-            cost += 1
-            if number not in seen:
-                seen.add(number)
-                other = self._sets[number]
-                shared = len(members.intersection(other.ordered.tolist()))
-                yield number, shared / min(grams.size, other.size), cost + len(other.ordered)
-                cost = 0
-
-    def _candidates(self, grams: Sequence[int], prefix: int) -> Iterator[int]:
-        for i, gram in enumerate(grams):
-            yield from self._by_prefix.get(gram, ())
-            if i < prefix:
-                yield from self._by_rest.get(gram, ())
-
-
-def _gram_sets(texts: Iterable[str], limit: float) -> list[_Grams]:
-    import numpy as np
-
-    # Words are numbered, because the hash of a string differs from process to process.
-    numbers_of_words: defaultdict[str, int] = defaultdict(count().__next__)
-    numbered = ([numbers_of_words[word] for word in _words(text)] for text in texts)
-    # Hashes of 64 bits: among a billion 5-grams, any two collide with a probability of 3 %.
-    hashed = [np.fromiter(map(hash, _grams(words)), dtype=np.int64) for words in numbered]
-    if not hashed:
-        return []
-    _, numbers, counts = np.unique(np.concatenate(hashed), return_inverse=True, return_counts=True)
-    sets: list[_Grams] = []
-    for grams in np.split(numbers, np.cumsum([len(hashes) for hashes in hashed])[:-1]):
-        shared = grams[counts[grams] > 1]
-        ordered = shared[np.lexsort((shared, counts[shared]))].astype(np.int32)
-        # The 5-grams of this text alone are the rarest, so they belong to its prefix.
-        prefix = max(0, len(shared) - int(limit * len(grams)))
-        sets.append(_Grams(len(grams), ordered, prefix))
-    return sets
+        index = copies if near else originals
+        for gram in repeated:
+            if len(index[gram]) < _MOST_COMPARED:
+                index[gram].append(number)
+        if near:
+            earlier, overlap = min(near)
+            yield earlier, number, overlap
 
 
 def word_grams(text: str) -> set[tuple[str, ...]]:
     """Return the word 5-grams of a text in lower case."""
-    return _grams(_words(text))
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
-
-
-def _grams(words: Sequence[_Word]) -> set[tuple[_Word, ...]]:
+    words = [word.lower() for word in _WORD.findall(text)]
     return {tuple(words[i : i + _GRAM_SIZE]) for i in range(len(words) - _GRAM_SIZE + 1)}

@@ -55,9 +55,3 @@ ANN_TEXT = "Ann Lee is 32 and works as a potter."
 def ann(**changes: Any) -> Sample:
     """Return a sample without faults."""
     return build(ANN_TEXT, ANN, **({"related": [("A", "potter")]} | changes))
-
-
-def grid(size: int) -> list[str]:
-    """Return texts of two phrases, each shared with other texts: 5 of 14 5-grams are common."""
-    phrases = [" ".join(f"{letter}{n}" for letter in "abcdefghi") for n in range(2 * size)]
-    return [f"{one} {two}" for one in phrases[:size] for two in phrases[size:]]

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +10,6 @@ from hypothesis import strategies as st
 from pii_bench.datasets.check.sets import (
     CANARY,
     NEAR,
-    SearchBudget,
     duplicate_problems,
     is_derived,
     near_earlier,
@@ -22,7 +18,7 @@ from pii_bench.datasets.check.sets import (
     source_problems,
 )
 from pii_bench.datasets.sample import Related
-from tests.datasets.check.samples import ann, build, grid
+from tests.datasets.check.samples import ann, build
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -293,29 +289,13 @@ def test_texts_are_near_if_they_share_more_than_half_of_their_5_grams(
     texts: list[str], near: list[tuple[int, int, float]]
 ) -> None:
     assert list(near_earlier(texts)) == near
-    # A few texts are all compared, whatever the budget.
-    assert list(near_earlier(texts, budget=SearchBudget(most=0))) == near
 
 
-def test_the_text_named_is_the_same_in_every_process() -> None:
+def test_the_first_of_several_near_texts_is_named() -> None:
     # The last text is as near to the first as to the second.
-    program = (
-        "from pii_bench.datasets.check.sets import near_earlier\n"
-        "texts = ['a b c d e f g h', 'p q r s t u v w', 'a b c d e f g p q r s t u v']\n"
-        "print(list(near_earlier(texts)))"
-    )
-    outputs = {
-        subprocess.run(  # noqa: S603 -- a fixed program
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in "1234"
-    }
+    texts = ["a b c d e f g h", "p q r s t u v w", "a b c d e f g p q r s t u v"]
 
-    assert len(outputs) == 1
+    assert list(near_earlier(texts)) == [(0, 2, 0.75)]
 
 
 def test_texts_are_compared_without_their_values() -> None:
@@ -384,36 +364,10 @@ def test_each_of_many_similar_texts_is_reported_once() -> None:
     assert {problem.reason for _, problem in found} == {"0.56 of its word 5-grams are those of 0"}
 
 
-def test_a_search_over_budget_is_incomplete() -> None:
-    enough, little = SearchBudget(), SearchBudget(most=0)
+def test_a_5_gram_of_many_texts_counts_only_with_the_first_of_them() -> None:
+    shared = "all calls are recorded for training"  # two 5-grams
+    texts = [f"{shared} {n} a{n} b{n} c{n}" for n in range(1001)]
+    copies = [texts[0] + " x", texts[1000] + " x"]
 
-    assert list(near_earlier(grid(12), budget=enough)) == []
-    assert list(near_earlier(grid(12), budget=little)) == []
-
-    assert (enough.texts, enough.incomplete) == (144, 0)
-    assert little.texts == 144
-    assert 0 < little.incomplete < 144
-    assert 0 < little.spent < enough.spent
-
-
-def test_texts_with_the_rarest_5_grams_are_compared_first() -> None:
-    texts = grid(12)
-    again = f"{texts[0]} once more"
-
-    assert [pair[:2] for pair in near_earlier([*texts, again], budget=SearchBudget(most=0))] == [
-        (0, 144)
-    ]
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("ab"), max_size=12).map(" ".join), max_size=60),
-    st.integers(0, 1000),
-)
-def test_a_search_within_budget_finds_all_near_texts(texts: list[str], most: int) -> None:
-    budget = SearchBudget(most)
-
-    found = {right for _, right, _ in near_earlier(texts, budget=budget)}
-    unbounded = {right for _, right, _ in near_earlier(texts)}
-
-    assert found <= unbounded
-    assert len(unbounded - found) <= budget.incomplete
+    # Each of the texts has six 5-grams, of which two are in all of them.
+    assert list(near_earlier([*texts, *copies])) == [(0, 1001, 6 / 6), (1000, 1002, 4 / 6)]
