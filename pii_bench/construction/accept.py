@@ -175,7 +175,9 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     number = int(digits) if digits.isdecimal() else 0
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
         earlier = recorded.sets[name].get(sample_id)
-        return _recorded_terms(earlier) if earlier else _commission_terms(ORDERS[name], number)
+        if earlier:
+            return _recorded_terms(earlier, exact=recorded.is_joined(sample_id))
+        return _commission_terms(ORDERS[name], number)
     if name in TWIN_SETS:
         again = is_second_round(recorded, number, name)
         if earlier := recorded.sets[name].get(sample_id):
@@ -211,8 +213,8 @@ def _commission_terms(order: Order, number: int) -> Terms:
     )
 
 
-def _recorded_terms(earlier: Marked) -> Terms:
-    """Return terms by which a new version keeps the facts, names and numbers."""
+def _recorded_terms(earlier: Marked, *, exact: bool) -> Terms:
+    """Return terms by which a new version keeps the facts, names and numbers, or all values."""
     resolved = resolve(earlier.text)
     return Terms(
         facts=earlier.facts,
@@ -221,6 +223,7 @@ def _recorded_terms(earlier: Marked) -> Terms:
         chars=int(earlier.header.get("chars", len(resolved.text))),
         header={key: value for key, value in earlier.header.items() if key != "register"},
         registers=tuple(load_voices().registers),
+        exact=exact,
     )
 
 
@@ -373,14 +376,16 @@ def _value_problems(name: str, tag: str, text: str, terms: Terms) -> Iterator[Pr
     allowed = terms.allowed.get(tag, ())
     if pii_type is not PiiType.PER and _ARTICLE.match(text):
         yield Problem(name, "article", f"{text!r} ({tag}) begins with an article or possessive")
-    if category == "Phone Number":
+    if terms.exact:
+        known = text in allowed
+    elif category == "Phone Number":
         # A phone number may be grouped, and lack its country code.
         national = {value.partition("-")[2] for value in allowed}
         digits = _DIGITS.sub("", text)
         known = text in allowed or any(digits.endswith(n.lstrip("0")) for n in national if n)
     elif terms.any_form:
         known = pii_type is not PiiType.CODE or _bare(text) in map(_bare, allowed)
-    elif terms.exact or pii_type in {PiiType.PER, PiiType.CODE}:
+    elif pii_type in {PiiType.PER, PiiType.CODE}:
         known = text in allowed
     else:
         known = True

@@ -124,6 +124,11 @@ class Recorded:
             raise PiiBenchError(f"{sample_id}: no such text is recorded")
         return marked
 
+    def is_joined(self, sample_id: str) -> bool:
+        """Return whether a text is part of a conversation of `distract`."""
+        conversations = self.sets["distract"].values()
+        return any(sample_id in marked.header["joined"].split() for marked in conversations)
+
     def add(self, name: str, marked: Marked) -> None:
         """Record a text in the file of its portion.
 

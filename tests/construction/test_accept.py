@@ -111,6 +111,19 @@ def test_invalid_texts_are_refused(tmp_path: Path, text: str, rule: str, reason:
     assert Recorded.load(tmp_path / "texts").samples("single") == []
 
 
+def test_a_text_that_is_part_of_a_conversation_keeps_its_values(tmp_path: Path) -> None:
+    judged(tmp_path, answer())
+    conversation = tmp_path / "texts/distract/001.txt"
+    conversation.parent.mkdir()
+    conversation.write_text(
+        "=== distract-0001\njoined: single-0001 single-0002\n--- text\nHello.\n"
+    )
+    (verdict,) = judged(tmp_path, answer(A8="Third Ward Foundry"))
+
+    assert rules(verdict) == ["value"]
+    assert "'Third Ward Foundry' (A8 Company Name) is none of" in verdict.problems[0].reason
+
+
 def test_a_value_marked_as_public_is_no_leak(tmp_path: Path) -> None:
     (verdict,) = judged(tmp_path, answer().replace("two coffees", "{-|€1,240} of coffee"))
 
