@@ -174,10 +174,11 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     name, _, digits = sample_id.rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
-        earlier = recorded.sets[name].get(sample_id)
-        if earlier:
-            return _recorded_terms(earlier, exact=recorded.is_joined(sample_id))
-        return _commission_terms(ORDERS[name], number)
+        return (
+            _recorded_terms(earlier, exact=recorded.is_joined(sample_id))
+            if (earlier := recorded.sets[name].get(sample_id))
+            else _commission_terms(ORDERS[name], number)
+        )
     if name in TWIN_SETS:
         again = is_second_round(recorded, number, name)
         if earlier := recorded.sets[name].get(sample_id):
