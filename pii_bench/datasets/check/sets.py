@@ -87,7 +87,8 @@ def source_problems(sample: Sample, sources: Mapping[str, Sample]) -> Iterator[P
     - `hard-source`: description, query, subjects and related entities equal those of the source.
     - `twin-source`: description and subjects equal those of the source, and the query needs what
       the kind of twin requires.
-    - `distract-source`: there are five sources, and the subjects have the same entities.
+    - `distract-source`: there are five sources, and the subjects have the same entities; case is
+      ignored, because a value may begin a sentence.
     - `perturbation-source`: types, categories and related entities equal those of the source, in
       its order.
     """
@@ -224,7 +225,9 @@ def _joined_problems(sample: Sample, sources: Sequence[Sample]) -> Iterator[Prob
 
 
 def _entity_set(subject: Subject) -> frozenset[tuple[str, str, str | None]]:
-    return frozenset((entity.text, entity.type, entity.category) for entity in subject.entities)
+    return frozenset(
+        (entity.text.casefold(), entity.type, entity.category) for entity in subject.entities
+    )
 
 
 NEAR: Final = 0.5

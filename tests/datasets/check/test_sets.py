@@ -166,6 +166,16 @@ def test_a_conversation_has_five_sources() -> None:
     )
 
 
+def test_a_value_may_begin_a_sentence_of_a_conversation() -> None:
+    first, *others = conversation().subjects
+    capital = replace(
+        first,
+        entities=tuple(replace(entity, text=entity.text.capitalize()) for entity in first.entities),
+    )
+
+    assert problems(conversation(subjects=(capital, *others))) == []
+
+
 def test_a_conversation_has_the_subjects_of_its_sources() -> None:
     reason = "subjects differ from those of single-0, single-1, single-2, single-3, single-4"
 
