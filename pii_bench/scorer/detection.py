@@ -116,10 +116,11 @@ def _f1_values(
     rows: Sequence[AbstractSet[Hashable]], columns: Sequence[AbstractSet[Hashable]]
 ) -> list[list[int]]:
     """Return F1 of each pair of sets as integers over a common denominator, for exact sums."""
-    sizes = {len(column) for column in columns}
-    scale = lcm(*{len(row) + size for row in rows for size in sizes})
+    counts = list(_count_shared(rows, columns))
+    # Without the pairs that share nothing, so that the denominator stays small.
+    scale = lcm(*(len(rows[i]) + len(columns[j]) for i, j, _ in counts))
     values = [[0] * len(columns) for _ in rows]
-    for i, j, shared in _count_shared(rows, columns):
+    for i, j, shared in counts:
         values[i][j] = 2 * shared * (scale // (len(rows[i]) + len(columns[j])))
     return values
 

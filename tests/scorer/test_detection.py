@@ -318,6 +318,23 @@ def test_ties_between_whole_assignments_are_broken() -> None:
     assert match(predicted, gold) == ((0, 1), (1, 0))
 
 
+def test_large_subjects_with_nothing_in_common_hide_no_tie() -> None:
+    # Strictly, {0: 0, 1: 1} and {0: 1, 1: 0} sum to 1/5 + 2/5 and 3/5 + 0; entity-only to 1 and
+    # 3/5. The sizes of the others have a common multiple beyond 2**53.
+    predicted = [
+        subject("w0", "w1", "w2", "w3", "w5", "w6"),
+        subject("w4"),
+        *(subject(*(f"p{size}-{k}" for k in range(size))) for size in (28, 9, 33)),
+    ]
+    gold = [
+        Subject.of([("w0", "X"), ("w5", "Y"), ("w6", "Y"), ("w7", "Y")]),
+        subject("w1", "w2", "w3", "w4"),
+        *(subject(*(f"g{size}-{k}" for k in range(size))) for size in (16, 25, 34)),
+    ]
+
+    assert match(predicted, gold)[:2] == ((0, 0), (1, 1))
+
+
 def test_breaking_a_tie_never_lowers_an_earlier_level() -> None:
     # Strictly, i to i and i to i + 1 are worth 1/4 each, so both rings of three sum to
     # 3/4. Entity-only, 0 to 0 and 1 to 2 are worth 3/4 each, but 2 to 1 is worth nothing.
@@ -377,7 +394,7 @@ def test_hundreds_of_tied_subjects_on_both_sides_are_matched() -> None:
 
 
 def test_denominators_beyond_float64_do_not_overflow() -> None:
-    # The least common multiple of the 400 sums of two sizes has 344 digits.
+    # The least common multiple of the 20 sums of two sizes has 46 digits.
     gold = [subject(*(f"{j}-{k}" for k in range(150 + 61 * j))) for j in range(20)]
     predicted = [subject(*(f"{i}-{k}" for k in range(40 + 11 * i))) for i in range(20)]
 
