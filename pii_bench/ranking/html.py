@@ -18,9 +18,9 @@ from urllib.parse import urlencode
 import pii_bench
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.escaping import html_text
-from pii_bench.ranking.render import SHOWN, failures, figure
+from pii_bench.ranking.render import SHOWN, figure, not_ok
 from pii_bench.ranking.rows import Source, source_marks, system_name
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -298,9 +298,8 @@ def _cells(shown: Shown, names: Mapping[Address, str]) -> Iterator[_Cell]:
     yield _Cell("Detectable", detectable, row.detectable, "num")
     scored = "" if row.gold is None else f"{row.scored}/{row.gold}"
     yield _Cell("Scored", scored, row.scored, "num", "descending")
-    failed = sum(rate for status, rate in (row.rates or {}).items() if not status.answered)
-    known = None if row.rates is None else failed
-    yield _Cell("Failures", html_text(failures(row)), known)
+    others = None if row.rates is None else 1 - row.rates.get(Status.OK, 0)
+    yield _Cell("Not ok", html_text(not_ok(row)), others)
     recipients = row.unmasked_text_to
     yield _Cell("Unmasked text goes to", html_text(recipients), recipients or None)
     yield _Cell("Source", _source(shown), row.source)

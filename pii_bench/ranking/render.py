@@ -56,19 +56,21 @@ _INTRODUCTION: Final = """\
 
 All figures are means over samples. Sources: `run` and `reference` rows come from stored responses
 (`pii-bench leaderboard` scores them again); `submitted` rows from predictions made elsewhere
-(`pii-bench score --name`), whose origin is not verified; `human` rows from people who annotated in
-the web application (unranked); `published` rows from the paper, on data that was not released: they
-are for orientation, not for comparison. `oracle` rows use gold and `incomplete` rows lack samples:
-neither is ranked. Detectors that do not assign entities to people have `-` in figures that depend
-on it, and no rank in detection. Unmasked text names the recipient of the text before masking.
+(`pii-bench score --name`), whose origin is not verified; `reading` rows from a large language model
+that read our texts blind, and `human` rows from people who annotated in the web application (both
+unranked); `published` rows from the paper, on data that was not released: they are for orientation,
+not for comparison. `oracle` rows use gold and `incomplete` rows lack samples: neither is ranked.
+Detectors that do not assign entities to people have `-` in figures that depend on it, and no rank
+in detection. `Not ok` has the shares of answers that were repaired or failed. Unmasked text names
+the recipient of the text before masking.
 
 Masking is ranked by H, the harmonic mean of protection and retention, both computed from the
 characters that are masked: protection is the share of unneeded texts of which nothing can be read,
 retention the share of needed texts of which an occurrence can be read in full. Masking nothing and
-masking everything have H = 0. Collateral is the share of the other characters that are masked. F1
-and RougeL-F of masking are the paper's metrics, over the sets of masked texts: they favour masking
-everything. Published rows have only these, so they have no H and no rank and follow the others, in
-the order of F1.
+masking everything have H = 0 if each query needs something. Collateral is the share of the other
+characters that are masked. F1 and RougeL-F of masking are the paper's metrics, over the sets of
+masked texts: they favour masking everything. Published rows have only these, so they have no H and
+no rank and follow the others, in the order of F1.
 
 A rewritten text has no masked characters. The gold texts are searched in it: as written, in another
 form (numbers in words, dates, place names, diacritics), or in part. An unneeded text that is found
@@ -130,11 +132,10 @@ def to_table(rows: Sequence[Row]) -> str:
     return _tabulate(rows, "pipe")
 
 
-def failures(row: Row) -> str:
-    """Return the shares of samples without an answer by status, such as `malformed 25%`."""
-    rates = row.rates or {}
-    shown = [(s, rate) for s, rate in rates.items() if not s.answered and rate]
-    return ", ".join(f"{status} {rate:.0%}" for status, rate in shown)
+def not_ok(row: Row) -> str:
+    """Return the shares of samples with another status than `ok`, such as `malformed 25%`."""
+    rates = (row.rates or {}).items()
+    return ", ".join(f"{s} {rate:.0%}" for s, rate in rates if s is not Status.OK and rate)
 
 
 def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
@@ -182,7 +183,7 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
     escape = markdown if style == "pipe" else visible
     shown = SHOWN[rows[0].task]
     header = ["#", "Model", "Strategy", *shown.values(), "95 % interval", "Detectable"]
-    header += ["Scored", "Failures", "Unmasked text goes to", "Source"]
+    header += ["Scored", "Not ok", "Unmasked text goes to", "Source"]
     lines = [
         [
             str(row.rank or ""),
@@ -192,7 +193,7 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
             f"[{row.interval.low:.3f}, {row.interval.high:.3f}]" if row.interval else "",
             "" if row.detectable is None else f"{row.detectable:.3f}",
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
-            failures(row),
+            not_ok(row),
             escape(_recipients(row)),
             ", ".join(source_marks(row)),
         ]
