@@ -8,12 +8,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic_core import from_json
+
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask, unmask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, MutableMapping
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
+    from pii_bench.masking import MaskedSpan
     from pii_bench.runs.mask_text import Answers
 
 FORWARDED: Final = frozenset(
@@ -33,6 +36,7 @@ DROPPED: Final = frozenset(
 
 _ANSWER_TEXTS: Final = ("content", "reasoning_content", "reasoning", "refusal")
 _BETWEEN: Final = "\n\n"
+_JSON_VALUE: Final = re.compile(r'"(?P<string>(?:[^"\\]|\\.)*)"|(?P<number>-?\d[\d.eE+-]*)')
 
 
 class ChatError(PiiBenchError):
@@ -45,12 +49,21 @@ class _Text:
 
     holder: MutableMapping[str, Any]
     key: str
-    is_json: bool = False
 
-    @property
-    def text(self) -> str:
-        value: str = self.holder[self.key]
-        return value
+    def edit(self, edit: Callable[[str], str]) -> None:
+        """Replace the text by its edited form; see `_edit`."""
+        self.holder[self.key] = _edit(self.holder[self.key], edit)
+
+    def read(self) -> str:
+        """Return the text without the escapes of JSON."""
+        parts: list[str] = []
+
+        def collect(part: str) -> str:
+            parts.append(part)
+            return part
+
+        _edit(self.holder[self.key], collect)
+        return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +100,10 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
         for message, texts in zip(messages, by_message, strict=True)
         if message.get("role") == "user" and texts
     ]
-    query = _BETWEEN.join(each.text for each in asked[-1]) if asked else ""
+    query = _BETWEEN.join(each.read() for each in asked[-1]) if asked else ""
     if not query.strip():
         raise ChatError("there is no message of the user: what is asked decides what is masked")
-    text = _BETWEEN.join(each.text for texts in by_message for each in texts)
+    text = _BETWEEN.join(each.read() for texts in by_message for each in texts)
     return Chat(body, text, query)
 
 
@@ -98,20 +111,74 @@ def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, t
     """Return the masked request and the mapping; a text has the same tag in all messages."""
     body = copy.deepcopy(chat.body)
     masked = mask(chat.text, answers.entities, answers.needed or ())
-    start = 0
+    tagger = _Tagger(masked.spans)
     for message in body["messages"]:
         for text in _texts(message):
-            end = start + len(text.text)
-            parts, position = [], start
-            for span in masked.spans:
-                # A span that crosses into the next message is a tag in both.
-                if span.start < end and span.end > start:
-                    tag = json.dumps(span.tag)[1:-1] if text.is_json else span.tag
-                    parts += [chat.text[position : max(span.start, start)], tag]
-                    position = min(span.end, end)
-            text.holder[text.key] = "".join([*parts, chat.text[position:end]])
-            start = end + len(_BETWEEN)
+            text.edit(tagger.take)
+            tagger.take(_BETWEEN)
     return body, dict(masked.mapping)
+
+
+class _Tagger:
+    """Replaces spans of a whole text with their tags, part by part.
+
+    Args:
+        spans: spans of the whole text, in order.
+    """
+
+    def __init__(self, spans: Sequence[MaskedSpan]) -> None:
+        self._spans = spans
+        self._next = 0
+        self._end = 0
+
+    def take(self, part: str) -> str:
+        """Return the next part with tags; a span that crosses two parts is a tag in both."""
+        start = self._end
+        self._end += len(part)
+        pieces, position = [], start
+        while part and self._next < len(self._spans):
+            span = self._spans[self._next]
+            if span.start >= self._end:
+                break
+            pieces += [part[position - start : max(span.start, start) - start], span.tag]
+            position = min(span.end, self._end)
+            if span.end > self._end:
+                break
+            self._next += 1
+        return "".join([*pieces, part[position - start :]])
+
+
+def _edit(text: str, edit: Callable[[str], str]) -> str:
+    """Return a text with `edit` applied to its parts, from the first to the last.
+
+    The parts are the whole text; or, of JSON, its strings (without escapes; if they are JSON, the
+    parts of that) and numbers, and what is between them, which stays as it is. An edited number
+    becomes a string.
+    """
+    if not _is_json(text):
+        return edit(text)
+    parts, end = [], 0
+    for match in _JSON_VALUE.finditer(text):
+        is_string = match.lastgroup == "string"
+        start, last = match.span(match.lastgroup or 0)
+        edit(text[end:start])
+        value = json.loads(match[0]) if is_string else match[0]
+        edited = _edit(value, edit)
+        encoded = json.dumps(edited, ensure_ascii=False)
+        new = encoded[1:-1] if is_string else encoded
+        parts += [text[end:start], text[start:last] if edited == value else new]
+        end = last
+    edit(text[end:])
+    return "".join([*parts, text[end:]])
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is a JSON object, array or string."""
+    try:
+        # Unlike `json`, it refuses halves of surrogate pairs, which a text cannot hold.
+        return isinstance(from_json(text), dict | list | str)
+    except ValueError:
+        return False
 
 
 def _texts(message: object) -> Iterator[_Text]:
@@ -134,7 +201,7 @@ def _texts(message: object) -> Iterator[_Text]:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
             raise ChatError("a tool call must be of a function with arguments")
-        yield _Text(function, "arguments", is_json=True)
+        yield _Text(function, "arguments")
 
 
 def _part(part: object) -> _Text:

@@ -75,6 +75,54 @@ def test_a_value_split_over_two_messages_is_masked_in_both() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (r'{"name": "Jos\u00e9 N\u00fa\u00f1ez"}', '{"name": "<Full Name>"}'),
+        (
+            r'{"a": "x\tLeeds\nJosé Núñez", "b\n": 1}',
+            r'{"a": "x\t<Location>\n<Full Name>", "b\n": 1}',
+        ),
+        (r'["Jos\u00e9 said \"Leeds\""]', r'["José said \"<Location>\""]'),
+        ('{"Leeds": [2079460018, 1.50, null]}', '{"<Location>": ["<Identifier>", 1.50, null]}'),
+        (r'"Jos\u00e9 N\u00fa\u00f1ez"', '"<Full Name>"'),
+        # JSON in JSON.
+        (r'{"text": "{\"n\": \"x\\nLeeds\"}"}', r'{"text": "{\"n\": \"x\\n<Location>\"}"}'),
+        # Not JSON.
+        (r'{"name": "José Núñez", "x\n', r'{"name": "<Full Name>", "x\n'),
+        ("2079460018", "<Identifier>"),
+    ],
+)
+def test_json_is_masked_without_its_escapes_and_stays_json(text: str, masked: str) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}
+    messages = [
+        user("Where is José Núñez?"),
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": text},
+    ]
+    entities = (("José Núñez", "PER"), ("Leeds", "LOC"), ("2079460018", "CODE"))
+
+    body, _ = mask_chat(read_chat({"messages": messages}), Answers(entities, needed=()))
+
+    _, asked, told = body["messages"]
+    assert asked["tool_calls"][0]["function"]["arguments"] == masked
+    assert told["content"] == masked
+
+
+def test_the_text_of_a_chat_has_no_escapes_of_json() -> None:
+    chat = read_chat({"messages": [user(r'["Jos\u00e9", "x\ty"]')]})
+
+    assert chat.text == chat.query == '["José", "x\ty"]'
+
+
+def test_a_value_split_over_two_strings_of_json_is_masked_in_both() -> None:
+    chat = read_chat({"messages": [user('["Mill Lane", "Leeds"]')]})
+
+    body, _ = mask_chat(chat, Answers((('Mill Lane", "Leeds', "LOC"),), needed=()))
+
+    assert body["messages"][0]["content"] == '["<Location>", "<Location>"]'
+
+
 def test_fields_that_identify_the_user_are_removed() -> None:
     messages = [{"role": "user", "name": "Ann", "content": "Hi?"}]
     request = {"model": "m", "messages": messages, "user": "ann@example.org", "metadata": {"a": 1}}
