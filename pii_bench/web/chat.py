@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
@@ -14,28 +15,36 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask, unmask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
     from pii_bench.masking import MaskedSpan
     from pii_bench.runs.mask_text import Answers
 
-FORWARDED: Final = frozenset(
+_NUMBERS: Final = frozenset(
     {
-        *("model", "messages", "stream", "stream_options", "n", "stop", "seed"),
-        *("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias"),
-        *("max_tokens", "max_completion_tokens", "reasoning_effort", "verbosity"),
-        *("response_format", "tools", "tool_choice", "parallel_tool_calls", "service_tier"),
+        *("stream", "n", "seed", "temperature", "top_p", "presence_penalty", "frequency_penalty"),
+        *("max_tokens", "max_completion_tokens", "parallel_tool_calls"),
     }
 )
-"""The request fields that are forwarded; `tools` and `response_format` are not masked."""
+_WORDS: Final = frozenset({"model", "reasoning_effort", "verbosity", "service_tier"})
+_OBJECTS: Final = frozenset(
+    {
+        *("messages", "stream_options", "stop", "logit_bias"),
+        # These are not masked: a model needs the names and descriptions in them.
+        *("response_format", "tools", "tool_choice"),
+    }
+)
+_FORWARDED: Final = _NUMBERS | _WORDS | _OBJECTS
 
 DROPPED: Final = frozenset(
     {"user", "safety_identifier", "prompt_cache_key", "metadata", "store", "prompt_cache_retention"}
 )
 """The request fields that identify the user or ask to store data: they are left out."""
 
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 _ANSWER_TEXTS: Final = ("content", "reasoning_content", "reasoning", "refusal")
 _BETWEEN: Final = "\n\n"
+_WORD: Final = re.compile(r"[!-~]*")
 _JSON_VALUE: Final = re.compile(r'"(?P<string>(?:[^"\\]|\\.)*)"|(?P<number>-?\d[\d.eE+-]*)')
 
 
@@ -45,10 +54,10 @@ class ChatError(PiiBenchError):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text of a message, at `holder[key]`."""
+    """A text of a request, at `holder[key]`."""
 
-    holder: MutableMapping[str, Any]
-    key: str
+    holder: dict[str, Any] | list[Any]
+    key: Any
 
     def edit(self, edit: Callable[[str], str]) -> None:
         """Replace the text by its edited form; see `_edit`."""
@@ -85,12 +94,15 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
     """Parse a request, without changing it.
 
     Raises:
-        ChatError: it has no user message, content other than text, or an unknown field.
+        ChatError: it has no user message, content other than text, an unknown field, or text
+            where a number or a word is allowed.
     """
-    unknown = sorted(set(request) - FORWARDED - DROPPED)
-    if unknown:
-        raise ChatError(f"field {unknown[0]!r} is not forwarded: it might hold unmasked text")
-    body = copy.deepcopy({key: value for key, value in request.items() if key in FORWARDED})
+    _check(request, "a request", numbers=_NUMBERS, words=_WORDS, others=_OBJECTS | DROPPED)
+    body = copy.deepcopy({key: value for key, value in request.items() if key in _FORWARDED})
+    if (options := body.get("stream_options")) is not None:
+        _check(options, "'stream_options'", numbers={"include_usage", "include_obfuscation"})
+    if (bias := body.get("logit_bias")) is not None:
+        _check(bias, "'logit_bias'", numbers=set(filter(str.isdecimal, bias)))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ChatError("'messages' must be a list of messages")
@@ -103,7 +115,8 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
     query = _BETWEEN.join(each.read() for each in asked[-1]) if asked else ""
     if not query.strip():
         raise ChatError("there is no message of the user: what is asked decides what is masked")
-    text = _BETWEEN.join(each.read() for texts in by_message for each in texts)
+    texts = chain(*by_message, _stops(body))
+    text = _BETWEEN.join(each.read() for each in texts)
     return Chat(body, text, query)
 
 
@@ -112,10 +125,9 @@ def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, t
     body = copy.deepcopy(chat.body)
     masked = mask(chat.text, answers.entities, answers.needed or ())
     tagger = _Tagger(masked.spans)
-    for message in body["messages"]:
-        for text in _texts(message):
-            text.edit(tagger.take)
-            tagger.take(_BETWEEN)
+    for text in chain(*map(_texts, body["messages"]), _stops(body)):
+        text.edit(tagger.take)
+        tagger.take(_BETWEEN)
     return body, dict(masked.mapping)
 
 
@@ -183,11 +195,10 @@ def _is_json(text: str) -> bool:
 
 def _texts(message: object) -> Iterator[_Text]:
     """Yield the texts of a message, and remove the speaker's name from it."""
-    if not isinstance(message, dict):
-        raise ChatError("a message must be an object")
-    known = {"role", "content", "tool_calls", "tool_call_id", "refusal", *_ANSWER_TEXTS}
-    if unknown := sorted(set(message) - known - {"name"}):
-        raise ChatError(f"field {unknown[0]!r} of a message is not forwarded")
+    others = {"name", "tool_calls", *_ANSWER_TEXTS}
+    message = _check(message, "a message", words={"role", "tool_call_id"}, others=others)
+    if message.get("role") not in _ROLES:
+        raise ChatError(f"the role of a message must be one of: {', '.join(_ROLES)}")
     message.pop("name", None)
     for key in _ANSWER_TEXTS:
         value = message.get(key)
@@ -201,6 +212,8 @@ def _texts(message: object) -> Iterator[_Text]:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
             raise ChatError("a tool call must be of a function with arguments")
+        _check(call, "a tool call", numbers={"index"}, words={"id", "type"}, others={"function"})
+        _check(function, "the function of a tool call", words={"name"}, others={"arguments"})
         yield _Text(function, "arguments")
 
 
@@ -208,7 +221,54 @@ def _part(part: object) -> _Text:
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind != "text" or not isinstance(part.get("text"), str):
         raise ChatError("a message holds content other than text, which cannot be masked")
-    return _Text(part, "text")
+    return _Text(_check(part, "a part of a message", others={"type", "text"}), "text")
+
+
+def _stops(body: dict[str, Any]) -> Iterator[_Text]:
+    """Yield the texts at which the answer stops, and make a list of a single one."""
+    stop = body.get("stop")
+    if isinstance(stop, str):
+        stop = body["stop"] = [stop]
+    if stop is None:
+        return
+    if not isinstance(stop, list) or not all(isinstance(each, str) for each in stop):
+        raise ChatError("'stop' must be text or a list of texts")
+    for place in range(len(stop)):
+        yield _Text(stop, place)
+
+
+def _check(
+    value: object,
+    what: str,
+    *,
+    numbers: Set[str] = frozenset(),
+    words: Set[str] = frozenset(),
+    others: Set[str] = frozenset(),
+) -> dict[str, Any]:
+    """Return an object that has these fields only.
+
+    Args:
+        value: the object.
+        what: its name in messages.
+        numbers: fields with a number, true or false.
+        words: fields with a word: ASCII characters without a space.
+        others: fields with any value.
+
+    Raises:
+        ChatError: it has another field, or text in place of a number or a word.
+    """
+    if not isinstance(value, dict):
+        raise ChatError(f"{what} must be an object")
+    for key, each in value.items():
+        if key not in numbers | words | others:
+            raise ChatError(
+                f"field {key!r} of {what} is not forwarded: it might hold unmasked text"
+            )
+        if key in numbers and not isinstance(each, int | float | None):
+            raise ChatError(f"field {key!r} of {what} must be a number, true or false")
+        if key in words and not (each is None or (isinstance(each, str) and _WORD.fullmatch(each))):
+            raise ChatError(f"field {key!r} of {what} must be ASCII text without a space")
+    return value
 
 
 def unmask_answer(
