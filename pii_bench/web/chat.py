@@ -208,7 +208,10 @@ def _texts(message: object) -> Iterator[_Text]:
             yield from map(_part, value)
         elif value is not None:
             raise ChatError(f"{key!r} of a message must be text")
-    for call in message.get("tool_calls") or ():
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise ChatError("'tool_calls' of a message must be a list")
+    for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
             raise ChatError("a tool call must be of a function with arguments")

@@ -176,6 +176,7 @@ def test_settings_and_descriptions_of_tools_are_forwarded_unchanged() -> None:
         ({"messages": [user("x")], "prediction": {"content": "secret"}}, "'prediction'"),
         ({"messages": [user("x") | {"audio": {}}]}, "'audio' of a message"),
         ({"messages": [user("x") | {"tool_calls": [{"custom": {}}]}]}, "must be of a function"),
+        ({"messages": [user("x") | {"tool_calls": 5}]}, "'tool_calls' of a message must be"),
         ({"messages": [user("x") | {"tool_calls": [CALL | {"note": "a secret"}]}]}, "'note' of a"),
         ({"messages": [user("x") | {"tool_calls": [CALL | {"id": "a secret"}]}]}, "'id' of a"),
         ({"messages": [user([{"type": "text", "text": "x", "note": "a secret"}])]}, "'note' of a"),
