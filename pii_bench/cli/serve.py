@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
+import socket
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,8 +17,6 @@ from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
-    import argparse
-
     from pii_bench.web.settings import Settings
 
 DESCRIPTION: Final = (
@@ -23,11 +24,13 @@ DESCRIPTION: Final = (
     "no accounts; with another --host it needs an owner, who adds the other accounts."
 )
 
+_HIGHEST_PORT: Final = 65_535
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--host", default="127.0.0.1", help="bind address (default: %(default)s)")
-    parser.add_argument("--port", type=positive, default=8300, help="port (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8300, help="port (default: %(default)s)")
     parser.add_argument(
         "--allow-host",
         action="append",
@@ -109,6 +112,13 @@ def run(arguments: argparse.Namespace) -> bool:
     return True
 
 
+def _port(text: str) -> int:
+    value = positive(text)
+    if value > _HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"must be at most {_HIGHEST_PORT}, not {text!r}")
+    return value
+
+
 def _serve(settings: Settings) -> None:
     import logging
 
@@ -117,20 +127,30 @@ def _serve(settings: Settings) -> None:
     from pii_bench.web.app import create_app
 
     app = create_app(settings)
-    app.state.web.masker.start()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    log(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C to stop)")
     # The access log would contain query strings.
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
         access_log=False,
         log_level="warning",
         server_header=False,
         ws_max_size=settings.most_bytes,
     )
+    # uvicorn would end the process with its own exit code if it could not bind the port.
+    with _listen(settings.host, settings.port) as listening:
+        app.state.web.masker.start()
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        log(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C to stop)")
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, number: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, number), family=family)
+    except OSError as error:
+        raise PiiBenchError(f"--host {host} --port {number}: {error.strerror}") from None
 
 
 def _add_owner(settings: Settings, name: str) -> None:

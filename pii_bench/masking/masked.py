@@ -380,10 +380,15 @@ def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
 
     Tags match in any case and spacing, and in brackets or HTML escapes. A tag with several
     spellings gets each of them in order if it occurs exactly that often, otherwise the first.
+
+    Raises:
+        PiiBenchError: a tag of the mapping has no text.
     """
     uses = Counter(tag_key(match) for match in TAG.finditer(masked_text))
     remaining: dict[str, Iterator[str]] = {}
-    for tag, texts in mapping.items():
+    for number, (tag, texts) in enumerate(mapping.items(), start=1):
+        if not texts:
+            raise PiiBenchError(f"tag {number} of the mapping has no text; allowed: one or more")
         key = plain_key(tag)
         remaining[key] = iter(texts if len(texts) == uses[key] else texts[:1] * uses[key])
 

@@ -234,8 +234,7 @@ async def ask(
         ProviderRefusedError: the provider refuses every call.
         PiiBenchError: the query is blank, or the systems do not answer both tasks or use gold.
     """
-    if not query.strip():
-        raise PiiBenchError("the query is blank: give the question about the text")
+    check_query(query)
     detection, related = masking_systems(systems)
     sample = Sample(SAMPLE_ID, text, query, subjects=(), related=())
     found = await _ask(detection, sample)
@@ -247,6 +246,16 @@ async def ask(
             raise
         needed = None
     return Answers(entities, needed)
+
+
+def check_query(query: str) -> None:
+    """Refuse a blank query.
+
+    Raises:
+        PiiBenchError: the query is blank.
+    """
+    if not query.strip():
+        raise PiiBenchError("the query is blank: give the question about the text")
 
 
 async def find(text: str, systems: Iterable[System]) -> Subjects:

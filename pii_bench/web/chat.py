@@ -6,33 +6,46 @@ import copy
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask, unmask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, MutableMapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
+    from pii_bench.masking import MaskedSpan
     from pii_bench.runs.mask_text import Answers
 
-FORWARDED: Final = frozenset(
+_NUMBERS: Final = frozenset(
     {
-        *("model", "messages", "stream", "stream_options", "n", "stop", "seed"),
-        *("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias"),
-        *("max_tokens", "max_completion_tokens", "reasoning_effort", "verbosity"),
-        *("response_format", "tools", "tool_choice", "parallel_tool_calls", "service_tier"),
+        *("stream", "n", "seed", "temperature", "top_p", "presence_penalty", "frequency_penalty"),
+        *("max_tokens", "max_completion_tokens", "parallel_tool_calls"),
     }
 )
-"""The request fields that are forwarded; `tools` and `response_format` are not masked."""
+_WORDS: Final = frozenset({"model", "reasoning_effort", "verbosity", "service_tier"})
+_OBJECTS: Final = frozenset(
+    {
+        *("messages", "stream_options", "stop", "logit_bias"),
+        # These are not masked: a model needs the names and descriptions in them.
+        *("response_format", "tools", "tool_choice"),
+    }
+)
+_FORWARDED: Final = _NUMBERS | _WORDS | _OBJECTS
 
 DROPPED: Final = frozenset(
     {"user", "safety_identifier", "prompt_cache_key", "metadata", "store", "prompt_cache_retention"}
 )
 """The request fields that identify the user or ask to store data: they are left out."""
 
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 _ANSWER_TEXTS: Final = ("content", "reasoning_content", "reasoning", "refusal")
 _BETWEEN: Final = "\n\n"
+_WORD: Final = re.compile(r"[!-~]*")
+_JSON_VALUE: Final = re.compile(r'"(?P<string>(?:[^"\\]|\\.)*)"|(?P<number>-?\d[\d.eE+-]*)')
 
 
 class ChatError(PiiBenchError):
@@ -41,16 +54,25 @@ class ChatError(PiiBenchError):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text of a message, at `holder[key]`."""
+    """A text of a request, at `holder[key]`."""
 
-    holder: MutableMapping[str, Any]
-    key: str
-    is_json: bool = False
+    holder: dict[str, Any] | list[Any]
+    key: Any
 
-    @property
-    def text(self) -> str:
-        value: str = self.holder[self.key]
-        return value
+    def edit(self, edit: Callable[[str], str]) -> None:
+        """Replace the text by its edited form; see `_edit`."""
+        self.holder[self.key] = _edit(self.holder[self.key], edit)
+
+    def read(self) -> str:
+        """Return the text without the escapes of JSON."""
+        parts: list[str] = []
+
+        def collect(part: str) -> str:
+            parts.append(part)
+            return part
+
+        _edit(self.holder[self.key], collect)
+        return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +94,15 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
     """Parse a request, without changing it.
 
     Raises:
-        ChatError: it has no user message, content other than text, or an unknown field.
+        ChatError: it has no user message, content other than text, an unknown field, or text
+            where a number or a word is allowed.
     """
-    unknown = sorted(set(request) - FORWARDED - DROPPED)
-    if unknown:
-        raise ChatError(f"field {unknown[0]!r} is not forwarded: it might hold unmasked text")
-    body = copy.deepcopy({key: value for key, value in request.items() if key in FORWARDED})
+    _check(request, "a request", numbers=_NUMBERS, words=_WORDS, others=_OBJECTS | DROPPED)
+    body = copy.deepcopy({key: value for key, value in request.items() if key in _FORWARDED})
+    if (options := body.get("stream_options")) is not None:
+        _check(options, "'stream_options'", numbers={"include_usage", "include_obfuscation"})
+    if (bias := body.get("logit_bias")) is not None:
+        _check(bias, "'logit_bias'", numbers=set(filter(str.isdecimal, bias)))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ChatError("'messages' must be a list of messages")
@@ -87,10 +112,11 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
         for message, texts in zip(messages, by_message, strict=True)
         if message.get("role") == "user" and texts
     ]
-    query = _BETWEEN.join(each.text for each in asked[-1]) if asked else ""
+    query = _BETWEEN.join(each.read() for each in asked[-1]) if asked else ""
     if not query.strip():
         raise ChatError("there is no message of the user: what is asked decides what is masked")
-    text = _BETWEEN.join(each.text for texts in by_message for each in texts)
+    texts = chain(*by_message, _stops(body))
+    text = _BETWEEN.join(each.read() for each in texts)
     return Chat(body, text, query)
 
 
@@ -98,29 +124,81 @@ def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, t
     """Return the masked request and the mapping; a text has the same tag in all messages."""
     body = copy.deepcopy(chat.body)
     masked = mask(chat.text, answers.entities, answers.needed or ())
-    start = 0
-    for message in body["messages"]:
-        for text in _texts(message):
-            end = start + len(text.text)
-            parts, position = [], start
-            for span in masked.spans:
-                # A span that crosses into the next message is a tag in both.
-                if span.start < end and span.end > start:
-                    tag = json.dumps(span.tag)[1:-1] if text.is_json else span.tag
-                    parts += [chat.text[position : max(span.start, start)], tag]
-                    position = min(span.end, end)
-            text.holder[text.key] = "".join([*parts, chat.text[position:end]])
-            start = end + len(_BETWEEN)
+    tagger = _Tagger(masked.spans)
+    for text in chain(*map(_texts, body["messages"]), _stops(body)):
+        text.edit(tagger.take)
+        tagger.take(_BETWEEN)
     return body, dict(masked.mapping)
+
+
+class _Tagger:
+    """Replaces spans of a whole text with their tags, part by part.
+
+    Args:
+        spans: spans of the whole text, in order.
+    """
+
+    def __init__(self, spans: Sequence[MaskedSpan]) -> None:
+        self._spans = spans
+        self._next = 0
+        self._end = 0
+
+    def take(self, part: str) -> str:
+        """Return the next part with tags; a span that crosses two parts is a tag in both."""
+        start = self._end
+        self._end += len(part)
+        pieces, position = [], start
+        while part and self._next < len(self._spans):
+            span = self._spans[self._next]
+            if span.start >= self._end:
+                break
+            pieces += [part[position - start : max(span.start, start) - start], span.tag]
+            position = min(span.end, self._end)
+            if span.end > self._end:
+                break
+            self._next += 1
+        return "".join([*pieces, part[position - start :]])
+
+
+def _edit(text: str, edit: Callable[[str], str]) -> str:
+    """Return a text with `edit` applied to its parts, from the first to the last.
+
+    The parts are the whole text; or, of JSON, its strings (without escapes; if they are JSON, the
+    parts of that) and numbers, and what is between them, which stays as it is. An edited number
+    becomes a string.
+    """
+    if not _is_json(text):
+        return edit(text)
+    parts, end = [], 0
+    for match in _JSON_VALUE.finditer(text):
+        is_string = match.lastgroup == "string"
+        start, last = match.span(match.lastgroup or 0)
+        edit(text[end:start])
+        value = json.loads(match[0]) if is_string else match[0]
+        edited = _edit(value, edit)
+        encoded = json.dumps(edited, ensure_ascii=False)
+        new = encoded[1:-1] if is_string else encoded
+        parts += [text[end:start], text[start:last] if edited == value else new]
+        end = last
+    edit(text[end:])
+    return "".join([*parts, text[end:]])
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is a JSON object, array or string."""
+    try:
+        # Unlike `json`, it refuses halves of surrogate pairs, which a text cannot hold.
+        return isinstance(from_json(text), dict | list | str)
+    except ValueError:
+        return False
 
 
 def _texts(message: object) -> Iterator[_Text]:
     """Yield the texts of a message, and remove the speaker's name from it."""
-    if not isinstance(message, dict):
-        raise ChatError("a message must be an object")
-    known = {"role", "content", "tool_calls", "tool_call_id", "refusal", *_ANSWER_TEXTS}
-    if unknown := sorted(set(message) - known - {"name"}):
-        raise ChatError(f"field {unknown[0]!r} of a message is not forwarded")
+    others = {"name", "tool_calls", *_ANSWER_TEXTS}
+    message = _check(message, "a message", words={"role", "tool_call_id"}, others=others)
+    if message.get("role") not in _ROLES:
+        raise ChatError(f"the role of a message must be one of: {', '.join(_ROLES)}")
     message.pop("name", None)
     for key in _ANSWER_TEXTS:
         value = message.get(key)
@@ -130,18 +208,70 @@ def _texts(message: object) -> Iterator[_Text]:
             yield from map(_part, value)
         elif value is not None:
             raise ChatError(f"{key!r} of a message must be text")
-    for call in message.get("tool_calls") or ():
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise ChatError("'tool_calls' of a message must be a list")
+    for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
             raise ChatError("a tool call must be of a function with arguments")
-        yield _Text(function, "arguments", is_json=True)
+        _check(call, "a tool call", numbers={"index"}, words={"id", "type"}, others={"function"})
+        _check(function, "the function of a tool call", words={"name"}, others={"arguments"})
+        yield _Text(function, "arguments")
 
 
 def _part(part: object) -> _Text:
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind != "text" or not isinstance(part.get("text"), str):
         raise ChatError("a message holds content other than text, which cannot be masked")
-    return _Text(part, "text")
+    return _Text(_check(part, "a part of a message", others={"type", "text"}), "text")
+
+
+def _stops(body: dict[str, Any]) -> Iterator[_Text]:
+    """Yield the texts at which the answer stops, and make a list of a single one."""
+    stop = body.get("stop")
+    if isinstance(stop, str):
+        stop = body["stop"] = [stop]
+    if stop is None:
+        return
+    if not isinstance(stop, list) or not all(isinstance(each, str) for each in stop):
+        raise ChatError("'stop' must be text or a list of texts")
+    for place in range(len(stop)):
+        yield _Text(stop, place)
+
+
+def _check(
+    value: object,
+    what: str,
+    *,
+    numbers: Set[str] = frozenset(),
+    words: Set[str] = frozenset(),
+    others: Set[str] = frozenset(),
+) -> dict[str, Any]:
+    """Return an object that has these fields only.
+
+    Args:
+        value: the object.
+        what: its name in messages.
+        numbers: fields with a number, true or false.
+        words: fields with a word: ASCII characters without a space.
+        others: fields with any value.
+
+    Raises:
+        ChatError: it has another field, or text in place of a number or a word.
+    """
+    if not isinstance(value, dict):
+        raise ChatError(f"{what} must be an object")
+    for key, each in value.items():
+        if key not in numbers | words | others:
+            raise ChatError(
+                f"field {key!r} of {what} is not forwarded: it might hold unmasked text"
+            )
+        if key in numbers and not isinstance(each, int | float | None):
+            raise ChatError(f"field {key!r} of {what} must be a number, true or false")
+        if key in words and not (each is None or (isinstance(each, str) and _WORD.fullmatch(each))):
+            raise ChatError(f"field {key!r} of {what} must be ASCII text without a space")
+    return value
 
 
 def unmask_answer(

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
-from pii_bench.runs.mask_text import Answers, MaskingError, ask, find, masking_systems
+from pii_bench.runs.mask_text import (
+    Answers,
+    MaskingError,
+    ask,
+    check_query,
+    find,
+    masking_systems,
+)
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.prompted import pieces
@@ -131,6 +138,7 @@ class Masker:
         """Return the entities of a text, and with a query those that it needs.
 
         Raises:
+            PiiBenchError: the query is blank.
             MaskingError: there is no answer by which the text can be masked.
             BusyError: too many texts wait, or the process broke.
         """
@@ -140,6 +148,8 @@ class Masker:
         self, text: str, query: str | None, on_failure: OnFailure = "refuse"
     ) -> AsyncIterator[tuple[str, Answers]]:
         """Yield each piece of a text with its answer, in order; see `answers`."""
+        if query is not None:
+            check_query(query)
         parts = pieces(text, PIECE)
         if self.waiting + len(parts) > MOST_WAITING:
             raise BusyError("too many texts wait: try again in a minute")

@@ -15,6 +15,7 @@ import httpx2
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic_core import from_json
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
@@ -74,8 +75,9 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
     """Mask a chat, forward it, and return the unmasked answer."""
     web, upstream = state.of(request), _upstream(request)
     try:
-        asked = json.loads(await request.body())
-    except (ValueError, RecursionError):
+        # Unlike `json`, it refuses halves of surrogate pairs, which a text cannot hold.
+        asked = from_json(await request.body())
+    except ValueError:
         asked = None
     if not isinstance(asked, dict):
         raise HTTPException(400, "The body must be a JSON object.")
@@ -125,11 +127,15 @@ async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:
     """Send a masked chat.
 
     Raises:
-        HTTPException: the provider refuses it or cannot be reached.
+        HTTPException: it has a number that is not finite; the provider refuses it or cannot be
+            reached.
     """
     url = f"{upstream.url}/chat/completions"
     try:
         sent = upstream.client.build_request("POST", url, json=body)
+    except ValueError:
+        raise HTTPException(400, "The body holds a number that JSON does not allow.") from None
+    try:
         answer = await upstream.client.send(sent, stream=True)
     except httpx2.HTTPError as error:
         what = type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,3 +54,21 @@ def test_wrong_options_are_refused_before_serving(
     assert main(["serve", "--workers", "1", *options]) == 2
 
     assert what in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_refused_before_serving(capsys: Capsys) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        assert main(["serve", "--workers", "1", "--port", str(port)]) == 2
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"--host 127.0.0.1 --port {port}: Address already in use" in line
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_number_that_is_no_port_is_refused(port: str, capsys: Capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", "--port", port])
+
+    assert f"not '{port}'" in capsys.readouterr().err

@@ -391,6 +391,11 @@ def test_a_text_without_entities_is_unchanged() -> None:
     assert unmask("<Age>", {}) == "<Age>"
 
 
+def test_a_mapping_with_a_tag_without_texts_is_refused() -> None:
+    with pytest.raises(PiiBenchError, match=r"^tag 2 of the mapping has no text"):
+        unmask("<Age>", {"<Person>": ("Ann",), "<Age>": ()})
+
+
 def test_tag_ten_is_not_tag_one() -> None:
     names = [f"Ann {letter}" for letter in "ABCDEFGHIJ"]
 

@@ -21,6 +21,7 @@ from pii_bench.web.chat import (
 )
 
 MAPPING = {"<Full Name>": ("Ann Lee",), "<Date 1>": ("3 May",), "<Note>": ('said "no"\n',)}
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
 def user(content: object) -> dict[str, Any]:
@@ -75,6 +76,54 @@ def test_a_value_split_over_two_messages_is_masked_in_both() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (r'{"name": "Jos\u00e9 N\u00fa\u00f1ez"}', '{"name": "<Full Name>"}'),
+        (
+            r'{"a": "x\tLeeds\nJosé Núñez", "b\n": 1}',
+            r'{"a": "x\t<Location>\n<Full Name>", "b\n": 1}',
+        ),
+        (r'["Jos\u00e9 said \"Leeds\""]', r'["José said \"<Location>\""]'),
+        ('{"Leeds": [2079460018, 1.50, null]}', '{"<Location>": ["<Identifier>", 1.50, null]}'),
+        (r'"Jos\u00e9 N\u00fa\u00f1ez"', '"<Full Name>"'),
+        # JSON in JSON.
+        (r'{"text": "{\"n\": \"x\\nLeeds\"}"}', r'{"text": "{\"n\": \"x\\n<Location>\"}"}'),
+        # Not JSON.
+        (r'{"name": "José Núñez", "x\n', r'{"name": "<Full Name>", "x\n'),
+        ("2079460018", "<Identifier>"),
+    ],
+)
+def test_json_is_masked_without_its_escapes_and_stays_json(text: str, masked: str) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}
+    messages = [
+        user("Where is José Núñez?"),
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": text},
+    ]
+    entities = (("José Núñez", "PER"), ("Leeds", "LOC"), ("2079460018", "CODE"))
+
+    body, _ = mask_chat(read_chat({"messages": messages}), Answers(entities, needed=()))
+
+    _, asked, told = body["messages"]
+    assert asked["tool_calls"][0]["function"]["arguments"] == masked
+    assert told["content"] == masked
+
+
+def test_the_text_of_a_chat_has_no_escapes_of_json() -> None:
+    chat = read_chat({"messages": [user(r'["Jos\u00e9", "x\ty"]')]})
+
+    assert chat.text == chat.query == '["José", "x\ty"]'
+
+
+def test_a_value_split_over_two_strings_of_json_is_masked_in_both() -> None:
+    chat = read_chat({"messages": [user('["Mill Lane", "Leeds"]')]})
+
+    body, _ = mask_chat(chat, Answers((('Mill Lane", "Leeds', "LOC"),), needed=()))
+
+    assert body["messages"][0]["content"] == '["<Location>", "<Location>"]'
+
+
 def test_fields_that_identify_the_user_are_removed() -> None:
     messages = [{"role": "user", "name": "Ann", "content": "Hi?"}]
     request = {"model": "m", "messages": messages, "user": "ann@example.org", "metadata": {"a": 1}}
@@ -82,6 +131,36 @@ def test_fields_that_identify_the_user_are_removed() -> None:
     body, _ = mask_chat(read_chat(request), Answers((), ()))
 
     assert body == {"model": "m", "messages": [{"role": "user", "content": "Hi?"}]}
+
+
+@pytest.mark.parametrize("stop", ["Ann Lee:", ["Ann Lee:"]])
+def test_the_texts_at_which_an_answer_stops_are_masked(stop: object) -> None:
+    chat = read_chat({"messages": [user("Hi?")], "stop": stop})
+
+    body, _ = mask_chat(chat, Answers((("Ann Lee", "PER"),), needed=()))
+
+    assert body["stop"] == ["<Full Name>:"]
+
+
+def test_settings_and_descriptions_of_tools_are_forwarded_unchanged() -> None:
+    schema = {"name": "x", "description": "the person's name", "schema": {}}
+    request = {
+        "model": "org/model:1",
+        "messages": [user("Hi?")],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.5,
+        "seed": None,
+        "logit_bias": {"50256": -100},
+        "reasoning_effort": "low",
+        "stop": None,
+        "response_format": {"type": "json_schema", "json_schema": schema},
+        "tools": [{"type": "function", "function": {"name": "f", "description": "find Ann"}}],
+    }
+
+    body, _ = mask_chat(read_chat(request), Answers((), ()))
+
+    assert body == request
 
 
 @pytest.mark.parametrize(
@@ -97,6 +176,19 @@ def test_fields_that_identify_the_user_are_removed() -> None:
         ({"messages": [user("x")], "prediction": {"content": "secret"}}, "'prediction'"),
         ({"messages": [user("x") | {"audio": {}}]}, "'audio' of a message"),
         ({"messages": [user("x") | {"tool_calls": [{"custom": {}}]}]}, "must be of a function"),
+        ({"messages": [user("x") | {"tool_calls": 5}]}, "'tool_calls' of a message must be"),
+        ({"messages": [user("x") | {"tool_calls": [CALL | {"note": "a secret"}]}]}, "'note' of a"),
+        ({"messages": [user("x") | {"tool_calls": [CALL | {"id": "a secret"}]}]}, "'id' of a"),
+        ({"messages": [user([{"type": "text", "text": "x", "note": "a secret"}])]}, "'note' of a"),
+        ({"messages": [{"role": "a secret", "content": "x"}]}, "'role' of a message must be"),
+        ({"messages": [{"role": "secret", "content": "x"}]}, "role of a message must be one of"),
+        ({"messages": [{"content": "x"}]}, "role of a message must be one of"),
+        ({"messages": [user("x")], "stream_options": {"x": "a secret"}}, "'x' of 'stream_options'"),
+        ({"messages": [user("x")], "stream_options": "a secret"}, "must be an object"),
+        ({"messages": [user("x")], "logit_bias": {"Ann": 1}}, "of 'logit_bias'"),
+        ({"messages": [user("x")], "stop": [7]}, "'stop' must be"),
+        ({"messages": [user("x")], "seed": "a secret"}, "'seed' of a request must be a number"),
+        ({"messages": [user("x")], "service_tier": "a secret"}, "'service_tier' of a request"),
     ],
 )
 def test_a_chat_that_cannot_be_masked_completely_is_refused(

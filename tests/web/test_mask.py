@@ -67,6 +67,19 @@ def test_unmasking_gives_the_result_of_the_python_function(local: Server) -> Non
     }
 
 
+def test_a_request_that_lacks_something_is_the_clients_error(local: Server) -> None:
+    program = local.program()
+
+    for path, body, what in (
+        ("/mask", {"text": TEXT}, "the query is blank"),
+        ("/mask", {"text": TEXT, "query": " "}, "the query is blank"),
+        ("/unmask", {"text": "x", "mapping": {"<Person>": []}}, "tag 1 of the mapping has no text"),
+    ):
+        answer = program.post(path, json=body)
+        assert answer.status_code == 400
+        assert what in answer.json()["error"]["message"]
+
+
 def test_detection_names_the_recipients_of_the_text(local: Server) -> None:
     answer = local.program().post("/detect", json={"text": TEXT}).json()
 

@@ -166,6 +166,9 @@ def test_a_request_that_cannot_be_masked_is_not_forwarded(
         (b"[]", 400),
         (b"[" * 100_000, 400),
         (json.dumps({"messages": [{"role": "user", "content": picture}]}).encode(), 400),
+        (b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}', 400),
+        (b'{"messages": [{"role": "user", "content": "x"}], "seed": 1e999}', 400),
+        (rb'{"messages": [{"role": "user", "content": "\ud800"}]}', 400),
         (json.dumps({"messages": [{"role": "user", "content": "x" * 60_000}]}).encode(), 413),
     ):
         assert program.post("/v1/chat/completions", content=body).status_code == status
