@@ -9,6 +9,7 @@ sample, with the gold; the export of the web application writes these files.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from pii_bench.files import (
     DATA,
     BadLines,
     RecordError,
+    encode,
     get,
     read_object,
     read_records,
@@ -34,7 +36,7 @@ from pii_bench.models.catalog import MODELS
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.ranking.rows import METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.runs.records import DatasetRef, Manifest
+from pii_bench.runs.records import DatasetRef, Manifest, Signature
 from pii_bench.scorer import macro, score_detection, score_query_related
 from pii_bench.systems.base import GOLD, SystemCard
 from pii_bench.systems.detectors import DETECTORS
@@ -121,11 +123,12 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
                 score = score_query_related(reading.needed, reading.gold).exact
                 by_sample.setdefault(reading.id, []).append(score)
         if by_sample:
-            rows.append(_reading_row(dataset, by_sample))
+            sha256 = sha256_of(folder / f"{dataset}.jsonl")
+            rows.append(_reading_row(dataset, by_sample, sha256))
     return rows
 
 
-def _reading_row(dataset: str, by_sample: Mapping[str, Sequence[PRF]]) -> Row:
+def _reading_row(dataset: str, by_sample: Mapping[str, Sequence[PRF]], sha256: str) -> Row:
     readings = [score for scores in by_sample.values() for score in scores]
     mean = macro(readings)
     ids = tuple(by_sample)
@@ -142,6 +145,7 @@ def _reading_row(dataset: str, by_sample: Mapping[str, Sequence[PRF]]) -> Row:
         ),
         scored=len(ids),
         gold=len(ids),
+        signature=str(Signature(f"readings/{dataset}", sha256, Task.QUERY_RELATED)),
         note=f"a large language model, blind to gold: {len(readings)} first readings",
         by_sample={"f1": Scores(ids, ids, f1)},
     )
@@ -395,6 +399,7 @@ def _subjects(values: list[Any], key: str) -> RawSubjects:
 
 
 def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
+    sha256 = hashlib.sha256(encode(to_lines(answers))).hexdigest()
     scores: dict[str, list[Mapping[str, PRF]]] = {}
     clusters: dict[str, str] = {}
     for answer in answers:
@@ -420,6 +425,7 @@ def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
         metrics=metrics,
         scored=len(scores),
         gold=len(scores),
+        signature=str(Signature(f"{HUMAN}/{dataset}", sha256, task)),
         note=_note(answers, len(scores)),
         by_sample=by_sample,
     )

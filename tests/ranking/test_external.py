@@ -16,6 +16,7 @@ from pii_bench.analysis.runs import read_evaluated
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.readings import Reading
 from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.files import sha256_of
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.ranking.external import (
     PUBLISHED,
@@ -177,6 +178,8 @@ def test_the_f1_of_first_readings_is_a_row_that_is_not_ranked(tmp_path: Path) ->
     assert row.rank is None
     assert (row.scored, row.gold) == (2, 2)
     assert row.note == "a large language model, blind to gold: 3 first readings"
+    sha256 = sha256_of(tmp_path / "single.jsonl")
+    assert row.signature.startswith(f"data:readings/single@{sha256[:12]}|task:query-related|")
 
 
 def test_by_sample_a_row_has_the_mean_over_readers(tmp_path: Path) -> None:
@@ -444,6 +447,7 @@ def test_people_are_a_row_with_an_interval_and_no_rank(tmp_path: Path) -> None:
     assert row.by_sample["f1"].values == pytest.approx((5 / 6, 0))
     assert row.interval is not None
     assert row.note == "2 people: 3 answers, 2 samples"
+    assert row.signature.startswith("data:human/demo@")
 
 
 def test_detection_is_scored_by_subject(tmp_path: Path) -> None:
