@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import pii_bench
-from pii_bench.cli.terminal import OutputError, flush, log
+from pii_bench.cli.terminal import OutputClosedError, OutputError, flush, log
 from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:
@@ -115,16 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed = parse_arguments(arguments)
         complete = parsed.run(parsed)
         flush()
+    except OutputClosedError:
+        return DONE
     except PiiBenchError as error:
         log(f"pii-bench: {error}")
         return INCOMPLETE if isinstance(error, OutputError) else WRONG_INPUT
     except KeyboardInterrupt:
         log("pii-bench: interrupted")
         return INCOMPLETE
-    except BrokenPipeError:
-        # The reader of our output has gone; Python would complain at exit.
-        sys.stderr.close()
-        return DONE
     except OSError as error:
         # Such as a file without permission that no module handles.
         where = "" if error.filename is None else f"{error.filename}: "

@@ -39,6 +39,10 @@ class OutputError(PiiBenchError):
     """Standard output cannot be written, as on a full disk."""
 
 
+class OutputClosedError(OutputError):
+    """The reader of standard output, such as `head`, has read enough."""
+
+
 def echo(text: str = "", *, end: str = "\n") -> None:
     """Print a result to standard output, with control characters escaped.
 
@@ -85,13 +89,12 @@ def flush() -> None:
 def _output_errors() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as error:
         # Python flushes the buffer once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = error.strerror or str(error)
-        raise OutputError(f"standard output cannot be written: {reason}") from error
+        kind = OutputClosedError if isinstance(error, BrokenPipeError) else OutputError
+        raise kind(f"standard output cannot be written: {reason}") from error
 
 
 def log(text: str) -> None:

@@ -50,8 +50,10 @@ def test_wrong_options_are_refused_before_serving(
     options: list[str], what: str, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a good password\n"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
 
-    assert main(["serve", "--workers", "1", *options]) == 2
+    assert main(["serve", "--workers", "1", "--port", port, *options]) == 2
 
     assert what in capsys.readouterr().err
 

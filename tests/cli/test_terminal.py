@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 from datetime import date
 from io import StringIO
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from pii_bench.cli import INCOMPLETE, main
+from pii_bench.cli import DONE, INCOMPLETE, WRONG_INPUT, main
 from pii_bench.cli.terminal import RunProgress, echo_json, log_progress
 from pii_bench.models.base import Usage
 from pii_bench.models.budget import Ledger
@@ -81,6 +83,31 @@ def test_a_full_disk_under_standard_output_is_an_error(command: list[str]) -> No
     assert done.stderr.decode() == (
         "pii-bench: standard output cannot be written: No space left on device\n"
     )
+
+
+def test_a_reader_that_has_read_enough_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(  # noqa: S603 -- our own interpreter and code
+            [*COMMAND, "models"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (DONE, b"")
+
+
+def test_another_broken_pipe_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+    def broken(_: object) -> bool:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("pii_bench.cli.models.run", broken)
+
+    assert main(["models"]) == WRONG_INPUT
+    assert capsys.readouterr().err == "pii-bench: Broken pipe\n"
 
 
 def test_characters_that_the_encoding_lacks_are_escaped() -> None:
