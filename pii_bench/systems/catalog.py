@@ -149,6 +149,11 @@ def is_prompted(name: str) -> bool:
     return _kind(name) == "prompted"
 
 
+def is_system(name: str) -> bool:
+    """Return True if `--model` takes the name."""
+    return _kind(name) is not None
+
+
 def check_name(name: str) -> None:
     """Check a name without loading anything.
 
