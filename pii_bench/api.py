@@ -58,7 +58,7 @@ def run(
         progress: receives progress events; None for no reporting.
 
     Returns:
-        The rows of these systems on these datasets, with intervals, unranked.
+        The rows of these systems on these samples, with intervals, unranked.
 
     Raises:
         PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
@@ -77,7 +77,7 @@ def run(
     jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
     with reserved(jobs):
         _finish(run_jobs(jobs, concurrency, None, progress or Silent()))
-    runs = with_detection(read_run(job.files.manifest, job.dataset) for job in jobs)
+    runs = with_detection(read_run(job.files.manifest, job.dataset, limit) for job in jobs)
     return with_intervals([row for run in runs for row in rows_of(run)])
 
 

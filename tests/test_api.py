@@ -28,6 +28,7 @@ def test_a_run_of_a_named_system_has_a_row_for_each_task(tmp_path: Path) -> None
         (Task.MASKING, "demo", "gold"),
     ]
     assert all(row.source is Source.RUN for row in rows)
+    assert {(row.scored, row.gold) for row in rows} == {(3, 3)}
     assert (tmp_path / "runs" / "gold" / "none" / "demo.jsonl").exists()
 
 

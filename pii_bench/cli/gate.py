@@ -58,9 +58,12 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if the run is complete and no score is too low.
+
+    Raises:
+        PiiBenchError: an argument is wrong, or the baseline lacks a row of the run.
     """
     minimums = [Least.parse(text) for text in arguments.min]
-    baseline = read_baseline(arguments.baseline) if arguments.baseline else {}
+    baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     with RunProgress() as progress:
         rows = api.run(
             arguments.model,

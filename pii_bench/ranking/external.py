@@ -32,14 +32,13 @@ from pii_bench.files import (
     write_json,
     write_whole,
 )
-from pii_bench.models.catalog import MODELS
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.ranking.rows import METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.runs.records import DatasetRef, Manifest, Signature
 from pii_bench.scorer import macro, score_detection, score_query_related
-from pii_bench.systems.base import GOLD, SystemCard
-from pii_bench.systems.detectors import DETECTORS
+from pii_bench.systems.base import SystemCard
+from pii_bench.systems.catalog import is_system
 from pii_bench.systems.predictions import Prediction, predicted_tasks, read_predictions, to_text
 from pii_bench.tasks import Task
 
@@ -177,12 +176,12 @@ def check_name(name: str) -> None:
     """Check the name of a submission.
 
     Raises:
-        PiiBenchError: it does not fit a folder, or a system of the suite has it.
+        PiiBenchError: it does not fit a folder, or is that of a system (`is_system`).
     """
     if not _NAME.fullmatch(name):
         allowed = "up to 80 of A-Z, a-z, 0-9, '.', '_' and '-', a letter or digit first"
         raise PiiBenchError(f"a submission came with the name {name!r}; allowed: {allowed}")
-    if name in {GOLD, *DETECTORS, *MODELS}:
+    if is_system(name):
         raise PiiBenchError(f"{name!r} is a system of the suite: give predictions another name")
 
 

@@ -51,14 +51,16 @@ class Least:
         return cls(Task(task), metric, float(figure))
 
 
-def shortfalls(rows: Sequence[Row], least: Sequence[Least], baseline: Baseline) -> Iterator[str]:
+def shortfalls(
+    rows: Sequence[Row], least: Sequence[Least], baseline: Baseline | None
+) -> Iterator[str]:
     """Yield a line for each figure below its minimum or below the baseline.
 
     A headline is below the baseline if it is lower and a paired permutation test on the samples
     in common has p < 0.05.
 
     Raises:
-        PiiBenchError: no row has the metric of a minimum.
+        PiiBenchError: no row has the metric of a minimum, or the baseline lacks a row.
     """
     for minimum in least:
         task, metric = minimum.task, minimum.metric
@@ -73,10 +75,19 @@ def shortfalls(rows: Sequence[Row], least: Sequence[Least], baseline: Baseline) 
                     f"{row.dataset}, {task}: {metric} is {value:.3f}, "
                     f"at least {minimum.figure:.3f} is asked for"
                 )
+    if baseline is None:
+        return
     for row in rows:
-        ours, theirs = row.by_sample.get(row.headline_name), baseline.get((row.dataset, row.task))
-        comparison = compare(ours, theirs) if ours is not None and theirs is not None else None
-        if comparison and comparison.difference < 0 and comparison.p < SIGNIFICANT:
+        if (ours := row.by_sample.get(row.headline_name)) is None:
+            continue
+        theirs = baseline.get((row.dataset, row.task))
+        comparison = None if theirs is None else compare(ours, theirs)
+        if comparison is None:
+            raise PiiBenchError(
+                f"the baseline has no row for {row.dataset}, {row.task} with these samples: "
+                "`gate --write-baseline` writes one"
+            )
+        if comparison.difference < 0 and comparison.p < SIGNIFICANT:
             yield (
                 f"{row.dataset}, {row.task}: {row.headline_name} is {comparison.first.figure:.3f}, "
                 f"the baseline's {comparison.second.figure:.3f} (p {comparison.p:.3f})"

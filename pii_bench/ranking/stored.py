@@ -282,13 +282,22 @@ def _submitted_runs(
     )
 
 
-def read_run(path: Path, dataset: Dataset) -> Run:
+def read_run(path: Path, dataset: Dataset, limit: int | None = None) -> Run:
     """Read the run that a manifest describes, without its detection run.
+
+    Args:
+        path: the manifest.
+        dataset: its dataset.
+        limit: number of first samples to score; None for all.
 
     Raises:
         InputFileError: the manifest is broken.
     """
-    return _run(Source.RUN, dataset, read_manifest(path), RunFiles.of_manifest(path))
+    run = _run(Source.RUN, dataset, read_manifest(path), RunFiles.of_manifest(path))
+    if limit is None:
+        return run
+    # Without files no scores are cached: the cache is of all samples.
+    return replace(run, dataset=replace(dataset, samples=dataset.samples[:limit]), files=None)
 
 
 def with_detection(runs: Iterable[Run]) -> list[Run]:

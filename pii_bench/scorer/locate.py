@@ -63,7 +63,8 @@ class Strictness(StrEnum):
       capitalised form ("IT" and "It").
     - Numbers of `LONG_NUMBER` digits or more are equal if their digits are, however these are
       grouped: `0412 345 678`, `0412-345-678`, `(0412) 345678`. This includes dates, cards and
-      amounts.
+      amounts. Values with letters and as many digits are equal if they differ only in what is
+      between a digit and the next digit or letter: `PX00451277`, `px-0045-1277`.
     - A value consists of whole words: "Ann" is not found in "Annual". A value of up to
       `VERY_SHORT` letters and digits is not found in a longer number or abbreviation either
       ("3.5", "p.m.", "I'm").
@@ -73,8 +74,7 @@ class Strictness(StrEnum):
 
     `RESTATED`: `READABLE` but never inside words, or another way to write the value
     (`pii_bench.scorer.writings`: "thirty-two" for 32, "Gothenburg" for "Göteborg"), with or
-    without diacritics, and long numbers with any separators. Rewritten texts are searched for
-    leaks by this rule.
+    without diacritics. Rewritten texts are searched for leaks by this rule.
     """
 
     VERBATIM = "verbatim"
@@ -87,7 +87,7 @@ class Strictness(StrEnum):
 SHORT: Final = 4
 VERY_SHORT: Final = 2
 LONG_NUMBER: Final = 7
-"""Minimum number of digits of a number that is compared by its digits alone."""
+"""Minimum number of digits of a value that is compared however it is grouped."""
 
 _LONG_VALUE: Final = 1_000
 """Values longer than this are checked for a period, because overlapping matches are slow."""
@@ -107,8 +107,9 @@ _VARIATION: Final = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U00
 _SPACES: Final = re.compile(r"\s{2,}")
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 _IN_NUMBERS: Final = ".,:/-"
-_GROUPED: Final = re.compile(rf"\d(?:[ ().,:/+'-]{{0,3}}\d){{{LONG_NUMBER - 1},}}")
-_DIGITS: Final = re.compile(r"\d+")
+_GROUPING: Final = re.compile(
+    r"(?<=\d)[ ().,:/+'-]{1,3}(?=[^\W_])|(?<=[^\W_])[ ().,:/+'-]{1,3}(?=\d)"
+)
 _IN_ABBREVIATIONS: Final = "'.-_@&"
 _MOST_MARKS: Final = 30
 """Combining marks on one letter: Unicode's limit for readable text (UAX 15, section 13)."""
@@ -157,15 +158,11 @@ class Locator:
     def _unmarked(self) -> _FoldedText:
         return _FoldedText(self._text, _without_marks)
 
-    @cached_property
-    def _numbers(self) -> _Numbers:
-        return _Numbers(self._readable.text)
-
     def _find_readable(self, value: str) -> Sequence[Span]:
         folded_value = _fold_readable(value)
         size = len(_LETTER_OR_DIGIT.findall(folded_value))
-        digits = _long_number(folded_value)
-        regrouped = list(self._numbers.find(digits)) if digits else []
+        ungrouped = _ungrouped(folded_value)
+        regrouped = list(self._readable.ungrouped.find(ungrouped)) if ungrouped else []
         for candidates in self._candidates(folded_value, size):
             if spans := self._readable.original_spans(_join(merge(candidates, regrouped))):
                 return [span for span in spans if self._case_matches(value, span)] or spans
@@ -179,9 +176,8 @@ class Locator:
             for start, end in self._unmarked.original_spans(whole_words):
                 if not cased or _case_allows(cased, unmarked(self._text[start:end])):
                     yield start, end
-        if (digits := _long_number_pattern(value)) is not None:
-            matches = (match.span() for match in digits.finditer(folded))
-            yield from self._unmarked.original_spans(matches)
+        if ungrouped := _ungrouped(_fold_without_marks(value)):
+            yield from self._unmarked.original_spans(self._unmarked.ungrouped.find(ungrouped))
 
     def _candidates(self, value: str, size: int) -> Iterator[Iterable[Span]]:
         """Yield the occurrences of a folded value, from the strictest rule to the most lenient."""
@@ -216,7 +212,7 @@ def locator_of(text: str) -> Locator:
 def reading(text: str) -> str:
     """Return a key that all readable writings of a value share, ignoring the rules on case."""
     folded = _fold_readable(text)
-    return _long_number(folded) or folded
+    return _ungrouped(folded) or folded
 
 
 @lru_cache(maxsize=1 << 16)
@@ -229,10 +225,12 @@ def _fold_without_marks(text: str) -> str:
     return _FoldedText(text, _without_marks).text.strip()
 
 
-def _long_number(folded: str) -> str:
-    """Return the digits of a long number, or "" for any other value."""
+def _ungrouped(folded: str) -> str:
+    """Return a value with a long number without its grouping, or "" for any other value."""
     digits = "".join(filter(str.isdecimal, folded))
-    return digits if len(digits) >= LONG_NUMBER and not any(map(str.isalpha, folded)) else ""
+    if len(digits) < LONG_NUMBER:
+        return ""
+    return _GROUPING.sub("", folded) if any(map(str.isalpha, folded)) else digits
 
 
 def typewritten(text: str) -> str:
@@ -382,34 +380,37 @@ class _FoldedText:
         self._starts.extend(range(start, end))
         self._ends.extend(range(start + 1, end + 1))
 
+    @cached_property
+    def ungrouped(self) -> _UngroupedText:
+        """The folded text without the grouping of its numbers."""
+        return _UngroupedText(self.text)
+
     def original_spans(self, spans: Iterable[Span]) -> list[Span]:
         """Return the original spans of folded ones, without those that cut a group."""
         originals = ((self._starts[start], self._ends[end]) for start, end in spans)
         return [(start, end) for start, end in originals if start >= 0 and end >= 0]
 
 
-class _Numbers:
-    """The long numbers of a text, searchable however their digits are grouped."""
+class _UngroupedText:
+    """A folded text without the grouping of its numbers."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._offsets = array("i")
-        self._group_starts: set[int] = set()
         parts: list[str] = []
-        for match in _GROUPED.finditer(text):
-            for group in _DIGITS.finditer(text, *match.span()):
-                self._group_starts.add(len(self._offsets))
-                self._offsets.extend(range(*group.span()))
-                parts.append(group[0])
-            self._offsets.append(match.end())
-            parts.append("\n")
-        self._digits = "".join(parts)
+        start = 0
+        for match in _GROUPING.finditer(text):
+            self._offsets.extend(range(start, match.start()))
+            parts.append(text[start : match.start()])
+            start = match.end()
+        self._offsets.extend(range(start, len(text)))
+        self._ungrouped = "".join([*parts, text[start:]])
 
-    def find(self, digits: str) -> Iterator[Span]:
-        """Yield where a sequence of digits starts with a group and ends a number."""
-        for first, end in _find(digits, self._digits):
+    def find(self, value: str) -> Iterator[Span]:
+        """Yield the spans of an ungrouped value that cut no word."""
+        for first, end in _find(value, self._ungrouped):
             span = self._offsets[first], self._offsets[end - 1] + 1
-            if first in self._group_starts and not _cuts_word(self._text, span):
+            if not _cuts_word(self._text, span):
                 yield span
 
 
@@ -596,16 +597,6 @@ def _cuts_number_words(text: str, span: Span) -> bool:
         number.start() < start < number.end() or number.start() < end < number.end()
         for number in NUMBER_WORDS.finditer(text, max(0, start - 100), end + 100)
     )
-
-
-@lru_cache(maxsize=1 << 14)
-def _long_number_pattern(value: str) -> re.Pattern[str] | None:
-    """Return a pattern of a long number with any separators; None for another value."""
-    digits = re.sub(r"[\s+().,/'-]", "", reading(value))
-    if not (digits.isascii() and digits.isdigit() and len(digits) >= LONG_NUMBER):
-        return None
-    separators = r"[\s().,/'-]{0,3}"
-    return re.compile(rf"(?<![0-9])(?<![0-9][.,]){separators.join(digits)}(?![0-9])")
 
 
 def _cuts(text: str, span: Span, is_part: Callable[[str], bool], signs: str) -> bool:

@@ -204,7 +204,7 @@ def _weighted_share(outcomes: Sequence[tuple[float, bool]]) -> float:
     return fsum(weight for weight, good in outcomes if good) / total if total else 1.0
 
 
-LEAKS: Final = "restated-1"
+LEAKS: Final = "restated-2"
 """Version of the rules by which leaks are found, for signatures."""
 
 

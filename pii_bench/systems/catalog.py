@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -27,7 +29,7 @@ from pii_bench.systems.detectors import DETECTORS, detector_names
 from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.labelled import Shots
@@ -43,6 +45,8 @@ ENTRY_POINTS: Final = "pii_bench.systems"
 """The entry point group; each entry point is a callable without arguments that returns systems."""
 
 PYTHON: Final = "python"
+
+_FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
 
 # Start of the stored answer of a plug-in that failed: the parser finds no answer in it, and
 # `fault_of` recognises it.
@@ -143,6 +147,11 @@ def _kind(name: str) -> Kind | None:
 def is_prompted(name: str) -> bool:
     """Return True if the name is that of a chat model, which needs a prompting strategy."""
     return _kind(name) == "prompted"
+
+
+def is_system(name: str) -> bool:
+    """Return True if `--model` takes the name."""
+    return _kind(name) is not None
 
 
 def check_name(name: str) -> None:
@@ -286,24 +295,43 @@ def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
     """Call the factory `MODULE:FACTORY`; `name` is for error messages.
 
     Raises:
-        PiiBenchError: the target has another form, cannot be loaded, or returns no systems.
+        PiiBenchError: the target has another form, cannot be loaded, raises, or returns no systems.
     """
     if not re.fullmatch(r"[\w.]+:[\w.]+", target):
         raise PiiBenchError(f"system {name!r} must be {PYTHON}:MODULE:FACTORY")
     # Unlike `python -m`, the installed command does not import from the working directory.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
+    must = f"system {name!r}: {target} {_FACTORY}"
     try:
-        factory = EntryPoint(name, target, ENTRY_POINTS).load()
-    except (ImportError, AttributeError) as error:
-        raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
-    products: Sequence[object] = factory() if callable(factory) else ()
-    systems = [product for product in products if isinstance(product, System)]
-    if not systems or len(systems) != len(products):
-        what = "must be a callable without arguments that returns a sequence of Systems"
-        raise PiiBenchError(f"system {name!r}: {target} {what}")
+        factory = _import(name, target)
+        products = factory() if callable(factory) else None
+    except PiiBenchError:
+        raise
+    except Exception as error:  # noqa: BLE001 - foreign code must not end a run of other systems
+        # Not its message, which may quote a text.
+        raise PiiBenchError(f"{must}, but raised {_class_and_line(error)}") from None
+    systems = products if isinstance(products, Sequence) else ()
+    if not systems or not all(isinstance(system, System) for system in systems):
+        raise PiiBenchError(must)
     source = _source_hash(target.partition(":")[0])
     return tuple(PlugIn(system, source) for system in systems)
+
+
+def _import(name: str, target: str) -> object:
+    try:
+        return EntryPoint(name, target, ENTRY_POINTS).load()
+    except (ImportError, AttributeError) as error:
+        raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
+
+
+def _class_and_line(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        path, line = error.filename, error.lineno
+    else:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        path, line = last.filename, last.lineno
+    return f"{type(error).__name__} at {path}:{line}"
 
 
 def _source_hash(module: str) -> str:

@@ -15,11 +15,11 @@ import httpx2
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic_core import from_json
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
 from pii_bench.models.service import safe_code
+from pii_bench.systems.detectors import encodable
 from pii_bench.web import state
 from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.security import CurrentUser
@@ -75,9 +75,10 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
     """Mask a chat, forward it, and return the unmasked answer."""
     web, upstream = state.of(request), _upstream(request)
     try:
-        # Unlike `json`, it refuses halves of surrogate pairs, which a text cannot hold.
-        asked = from_json(await request.body())
-    except ValueError:
+        received = json.loads(await request.body())
+        # HTTP clients and servers cannot encode a lone surrogate.
+        asked = json.loads(encodable(json.dumps(received, ensure_ascii=False)))
+    except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict):
         raise HTTPException(400, "The body must be a JSON object.")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,27 @@ def test_a_good_system_passes_and_a_worse_one_fails(capsys: Capsys) -> None:
     assert lines[0].startswith("demo, query-related: f1 is 0.")
     assert lines[1].startswith("demo, masking: h is 0.")
     assert Path("results/runs").is_dir()
+
+
+def test_only_the_samples_of_the_limit_are_judged(capsys: Capsys) -> None:
+    assert gate("--limit", "3", "--write-baseline", "before.json") == 0
+    assert gate() == 0
+    assert gate("--limit", "3", "--write-baseline", "after.json") == 0
+
+    assert capsys.readouterr().out == "passed: 3 rows\n" * 3
+    rows = json.loads(Path("after.json").read_bytes())
+    assert [(row["task"], len(row["scores"]["ids"])) for row in rows] == [
+        ("query-related", 3),
+        ("masking", 3),
+    ]
+    assert rows == json.loads(Path("before.json").read_bytes())
+
+
+def test_a_baseline_without_the_dataset_is_refused(capsys: Capsys) -> None:
+    Path("empty.json").write_text("[]", encoding="utf-8")
+
+    assert gate("--limit", "3", "--baseline", "empty.json") == 2
+    assert "the baseline has no row for demo, query-related" in capsys.readouterr().err
 
 
 def test_the_minimum_is_checked_before_the_run(capsys: Capsys) -> None:

@@ -55,7 +55,7 @@ def test_rewritten_texts_are_scored_by_what_they_reveal(three: Path, capsys: Cap
     assert figures == {"protection": 0.6667, "retention": 0.6667, "h": 0.6667}
     leaks = [round(row[f"leak_{how}"], 4) for how in ("readable", "restated", "part")]
     assert leaks == [0, 0, 0.3333]
-    assert "|leaks:restated-1|" in row["signature"]
+    assert "|leaks:restated-2|" in row["signature"]
     # Stored raw, as any response is.
     (responses,) = three.parent.glob("results/runs/*/rewrite/*.jsonl")
     assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."

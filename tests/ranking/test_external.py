@@ -6,6 +6,7 @@ import csv
 import json
 from collections import Counter
 from dataclasses import asdict
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,8 @@ from pii_bench.ranking.external import (
 )
 from pii_bench.ranking.rows import Source, find_rows, rank, system_name
 from pii_bench.ranking.stored import collect, read_runs, update
+from pii_bench.systems import catalog
+from pii_bench.systems.catalog import ENTRY_POINTS
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
@@ -347,10 +350,13 @@ def test_a_name_that_is_none_for_a_folder_is_refused(
     assert not (tmp_path / "submitted").exists()
 
 
-@pytest.mark.parametrize("name", ["gold", "bilstm-crf", "gpt4o"])
-def test_a_system_of_the_suite_lends_its_name_to_nobody(
-    tmp_path: Path, dataset: Dataset, name: str
+@pytest.mark.parametrize("name", ["gold", "bilstm-crf", "gpt4o", "encoder", "plug-in"])
+def test_the_name_of_a_system_is_refused(
+    tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    points = EntryPoints([EntryPoint("plug-in", "module:factory", ENTRY_POINTS)])
+    monkeypatch.setattr(catalog, "entry_points", lambda *, group: points.select(group=group))
+
     with pytest.raises(PiiBenchError, match=f"'{name}' is a system of the suite"):
         keep_submission(tmp_path, name, dataset, RIGHT)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
+from pii_bench.ranking.gate import Baseline, Least, read_baseline, shortfalls, write_baseline
 from pii_bench.ranking.rows import Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.tasks import Task
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MASKING = Task.MASKING
+SCORES = Scores(("s0",), ("s0",), (0.7,), ((0.7,), (0.7,)))
+OTHER_SAMPLE = Scores(("t0",), ("t0",), (0.7,), ((0.7,), (0.7,)))
 
 
 def row(h: float, task: Task = MASKING) -> Row:
@@ -66,18 +68,18 @@ def test_what_cannot_be_asked_for(text: str, what: str) -> None:
 
 
 def test_a_figure_that_is_reached_is_enough() -> None:
-    assert list(shortfalls([row(0.7)], [Least(MASKING, "h", 0.7)], {})) == []
+    assert list(shortfalls([row(0.7)], [Least(MASKING, "h", 0.7)], None)) == []
 
 
 def test_a_figure_below_is_told() -> None:
-    assert list(shortfalls([row(0.6995)], [Least(MASKING, "h", 0.71)], {})) == [
+    assert list(shortfalls([row(0.6995)], [Least(MASKING, "h", 0.71)], None)) == [
         "demo, masking: h is 0.700, at least 0.710 is asked for"
     ]
 
 
 def test_a_figure_that_no_row_has_is_an_error() -> None:
     with pytest.raises(PiiBenchError, match=r"^--min detection\.ent_f1: no row has this figure$"):
-        list(shortfalls([row(0.7)], [Least(Task.DETECTION, "ent_f1", 0.1)], {}))
+        list(shortfalls([row(0.7)], [Least(Task.DETECTION, "ent_f1", 0.1)], None))
 
 
 def test_only_what_is_significantly_below_the_baseline_is_told(tmp_path: Path) -> None:
@@ -90,6 +92,20 @@ def test_only_what_is_significantly_below_the_baseline_is_told(tmp_path: Path) -
     assert list(shortfalls([row(0.4, Task.QUERY_RELATED)], [], baseline)) == [
         "demo, query-related: f1 is 0.400, the baseline's 0.500 (p 0.000)"
     ]
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param({("dev", MASKING): SCORES}, id="of another dataset"),
+        pytest.param({("demo", Task.DETECTION): SCORES}, id="of another task"),
+        pytest.param({("demo", MASKING): OTHER_SAMPLE}, id="of another sample"),
+    ],
+)
+def test_a_row_that_the_baseline_lacks_is_an_error(baseline: Baseline) -> None:
+    with pytest.raises(PiiBenchError, match=r"^the baseline has no row for demo, masking "):
+        list(shortfalls([row(0.7)], [], baseline))
 
 
 @pytest.mark.parametrize(

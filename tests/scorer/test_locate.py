@@ -263,13 +263,31 @@ class TestWords:
             ("555    0134, 555; 0134", "555-0134", ["555    0134"]),
             # Six digits.
             ("55 50 13", "555-013", []),
-            ("flat 555 0134, Oslo", "Flat 5550134", []),
+            ("PX 004 512, px-004-512", "PX004512", []),
         ],
     )
     def test_only_long_numbers_match_with_other_grouping(
         self, text: str, value: str, pieces: list[str]
     ) -> None:
         assert found(text, value) == pieces
+
+    @pytest.mark.parametrize(
+        ("text", "value", "pieces"),
+        [
+            ("PX00451277, PX 0045 1277", "px-0045-1277", ["PX00451277", "PX 0045 1277"]),
+            ("GB29 NWBK 6016 1331", "GB29NWBK60161331", ["GB29 NWBK 6016 1331"]),
+            ("flat 555 0134, Oslo", "Flat 5550134", ["flat 555 0134"]),
+            # Part of a longer word or number, other letters, letters apart.
+            ("APX 0045 1277, PX 0045 12779", "PX00451277", []),
+            ("PY 0045 1277, P X 0045 1277", "PX00451277", []),
+        ],
+    )
+    def test_long_numbers_with_letters_match_with_other_grouping(
+        self, text: str, value: str, pieces: list[str]
+    ) -> None:
+        assert found(text, value) == pieces
+        assert found(text, value, Strictness.RESTATED) == pieces
+        assert {reading(piece) for piece in pieces} <= {reading(value)}
 
     @pytest.mark.parametrize(
         ("text", "value"),

@@ -197,6 +197,39 @@ def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -
         build_systems(f"python:{target}", SystemOptions())
 
 
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("def systems(): return None", ""),
+        ("def systems(): return 3", ""),
+        ("def systems(): return [3]", ""),
+        ("def systems(needed): return []", ", but raised TypeError"),
+        ("def systems():\n    raise ValueError('Lee')", ", but raised ValueError at {}:2"),
+        ("def systems():\n    None.gone", ", but raised AttributeError at {}:2"),
+        ("systems = 1 / 0", ", but raised ZeroDivisionError at {}:1"),
+        ("\ndef systems(:", ", but raised SyntaxError at {}:2"),
+    ],
+)
+def test_code_of_a_factory_that_fails_is_an_error(folder: Path, source: str, what: str) -> None:
+    path = folder / "my_system.py"
+    path.write_text(source, encoding="utf-8")
+
+    with pytest.raises(PiiBenchError) as caught:
+        build_systems("python:my_system:systems", SystemOptions())
+
+    must = "must be a callable without arguments that returns a sequence of Systems"
+    assert f"my_system:systems {must}{what.format(path)}" in str(caught.value)
+    assert "Lee" not in str(caught.value)
+
+
+def test_an_input_error_of_a_factory_keeps_its_message(folder: Path) -> None:
+    source = "from pii_bench import load_dataset\ndef systems(): return load_dataset('gone')"
+    (folder / "my_system.py").write_text(source, encoding="utf-8")
+
+    with pytest.raises(UnknownNameError, match=r"^unknown dataset 'gone'"):
+        build_systems("python:my_system:systems", SystemOptions())
+
+
 SAMPLE = load_dataset("demo").samples[0]
 
 MODULE = """

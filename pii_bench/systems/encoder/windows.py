@@ -7,6 +7,8 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.systems.detectors import encodable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -146,12 +148,15 @@ def windows_of(
 ) -> Windows:
     """Split a text into windows; a text without subwords has none.
 
+    Lone surrogates, which tokenizers refuse, count as U+FFFD.
+
     Args:
         tokenizer: tokenizer of the encoder.
         text: text to split.
         query: question about the text, or empty.
         max_tokens: subwords of a window, more than those of the query and the overlap.
     """
+    text, query = encodable(text), encodable(query)
     opening, between = _marks(tokenizer)
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
     head = [*opening, *asked, *between]

@@ -37,6 +37,14 @@ def test_without_a_query_the_text_comes_first_and_without_words_there_is_no_wind
     assert [*windows_of(tokenizer(), "", "a"), *windows_of(tokenizer(), " \n ", "a")] == []
 
 
+def test_a_lone_surrogate_is_an_unknown_character() -> None:
+    (window,) = windows_of(tokenizer(), "a \ud83d b", "d \udce9")
+
+    # [CLS] d [UNK] [SEP] a [UNK] b [SEP]
+    assert window.ids == (2, 7, 1, 3, 4, 1, 5, 3)
+    assert window.offsets == ((0, 1), (2, 3), (4, 5))
+
+
 def test_a_long_text_has_windows_that_overlap() -> None:
     # Room for 149 - 3 subwords, 64 of which the next window has too.
     first, second, *rest = windows_of(tokenizer(), "a " * 228, max_tokens=149)
