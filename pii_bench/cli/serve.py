@@ -127,20 +127,20 @@ def _serve(settings: Settings) -> None:
     from pii_bench.web.app import create_app
 
     app = create_app(settings)
-    # The access log would contain query strings.
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        ws_max_size=settings.most_bytes,
-    )
     # uvicorn would end the process with its own exit code if it could not bind the port.
     with _listen(settings.host, settings.port) as listening:
         app.state.web.masker.start()
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         log(f"pii-bench serve: http://{host}:{settings.port} (Ctrl+C to stop)")
+        # The access log would contain query strings.
+        config = uvicorn.Config(
+            app,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            ws_max_size=settings.most_bytes,
+        )
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 
