@@ -18,11 +18,11 @@ from pii_bench.runs.mask_text import mask_for_query
 from pii_bench.runs.records import Signature
 from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
 from pii_bench.systems.predictions import names_types, predicted_tasks, read_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence
+    from collections.abc import Coroutine, Iterable
 
     from pii_bench.masking import Masked
     from pii_bench.ranking.rows import Row
@@ -64,17 +64,13 @@ def run(
         PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
             which case the responses so far are saved.
     """
-    if isinstance(systems, str):
-        systems = build_systems(systems, options or SystemOptions())
-    elif options is not None:
-        raise PiiBenchError("options apply only to a system given by name: leave them out")
+    chosen = _systems(systems, options)
     if isinstance(datasets, str):
         datasets = load_datasets(datasets)
     elif isinstance(datasets, Dataset):
         datasets = [datasets]
-    chosen, sets = list(systems), list(datasets)
     root = Path(results) / "runs"
-    jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
+    jobs = [Job.of(system, dataset, limit, root) for dataset in datasets for system in chosen]
     with reserved(jobs):
         _finish(run_jobs(jobs, concurrency, None, progress or Silent()))
     runs = with_detection(read_run(job.files.manifest, job.dataset) for job in jobs)
@@ -132,7 +128,7 @@ def leaderboard(results: Path | str = "results") -> list[Row]:
 def mask(
     text: str,
     query: str,
-    systems: str | Sequence[System] = DEFAULT_SYSTEM,
+    systems: str | Iterable[System] = DEFAULT_SYSTEM,
     *,
     options: SystemOptions | None = None,
 ) -> Masked:
@@ -150,9 +146,20 @@ def mask(
         MaskingError: the system gave no usable answer.
         PiiBenchError: the query is blank, or the systems do not cover both tasks.
     """
+    return _finish(mask_for_query(text, query, _systems(systems, options)))
+
+
+def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> tuple[System, ...]:
+    """Build the systems of a name, or wrap a user's systems.
+
+    Raises:
+        PiiBenchError: see `build_systems` and `plug_ins`; or options come with a user's systems.
+    """
     if isinstance(systems, str):
-        systems = build_systems(systems, options or SystemOptions())
-    return _finish(mask_for_query(text, query, systems))
+        return build_systems(systems, options or SystemOptions())
+    if options is not None:
+        raise PiiBenchError("options apply only to a system given by name: leave them out")
+    return plug_ins(systems)
 
 
 def _finish(work: Coroutine[Any, Any, Result]) -> Result:

@@ -27,7 +27,7 @@ from pii_bench.systems.detectors import DETECTORS, detector_names
 from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.labelled import Shots
@@ -231,11 +231,12 @@ def _refuse_all_options(name: str, options: SystemOptions) -> None:
 class PlugIn:
     """A third-party system.
 
-    Its source code is part of its identity, and its exceptions count as malformed answers.
+    Its exceptions count as malformed answers.
 
     Attributes:
         system: the third-party object.
-        source: SHA-256 of the factory's source file; empty without a file.
+        source: SHA-256 of the factory's source file, which is then part of the system's identity;
+            empty without a factory or a file.
     """
 
     system: System
@@ -245,13 +246,14 @@ class PlugIn:
     def card(self) -> SystemCard:
         """The system's card with its source hash; an empty prompt becomes the task's name."""
         card = self.system.card
-        settings = {**card.settings, "source": self.source}
-        return replace(card, prompt=card.prompt or str(card.task), settings=settings)
+        source = {"source": self.source} if self.source else {}
+        prompt = card.prompt or str(card.task)
+        return replace(card, prompt=prompt, settings={**card.settings, **source})
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 of the source hash and the system's own hash."""
-        own = f"{self.source} {self.system.request_hash(sample)}"
-        return hashlib.sha256(own.encode()).hexdigest()
+        own = self.system.request_hash(sample)
+        return hashlib.sha256(f"{self.source} {own}".encode()).hexdigest() if self.source else own
 
     async def respond(self, sample: Sample) -> Response:
         """Return the system's answer, or a malformed one if its code raises.
@@ -282,6 +284,27 @@ def fault_of(response: object) -> str | None:
     return None
 
 
+def plug_ins(
+    objects: Iterable[object], source: str = "", *, owner: str = "systems"
+) -> tuple[PlugIn, ...]:
+    """Return objects that a user made as plug-ins.
+
+    Args:
+        objects: the user's systems.
+        source: SHA-256 of the source file of their factory; empty if there is none.
+        owner: what gives them, for errors.
+
+    Raises:
+        PiiBenchError: there are no objects, or one is no `System`.
+    """
+    given = list(objects)
+    systems = [each for each in given if isinstance(each, System)]
+    if not systems or len(systems) != len(given):
+        kinds = ", ".join(sorted({type(each).__name__ for each in given})) or "no objects"
+        raise PiiBenchError(f"{owner} came with {kinds}; allowed: objects with System's methods")
+    return tuple(PlugIn(system, source) for system in systems)
+
+
 def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
     """Call the factory `MODULE:FACTORY`; `name` is for error messages.
 
@@ -297,13 +320,10 @@ def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
         factory = EntryPoint(name, target, ENTRY_POINTS).load()
     except (ImportError, AttributeError) as error:
         raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
-    products: Sequence[object] = factory() if callable(factory) else ()
-    systems = [product for product in products if isinstance(product, System)]
-    if not systems or len(systems) != len(products):
-        what = "must be a callable without arguments that returns a sequence of Systems"
-        raise PiiBenchError(f"system {name!r}: {target} {what}")
+    if not callable(factory):
+        raise PiiBenchError(f"system {name!r}: {target} must be a callable without arguments")
     source = _source_hash(target.partition(":")[0])
-    return tuple(PlugIn(system, source) for system in systems)
+    return plug_ins(factory(), source, owner=f"system {name!r}")
 
 
 def _source_hash(module: str) -> str:
