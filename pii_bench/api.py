@@ -50,7 +50,7 @@ def run(
 
     Args:
         systems: a name as for `--model`, or systems, at most one per task.
-        datasets: a name, `all`, a path, or loaded datasets.
+        datasets: a name, `all`, a path, or datasets as `load_dataset` returns them.
         limit: use only the first samples of each dataset; None for all.
         concurrency: samples in flight at a time.
         results: folder for the responses.
@@ -66,11 +66,13 @@ def run(
     """
     chosen = _systems(systems, options)
     if isinstance(datasets, str):
-        datasets = load_datasets(datasets)
+        sets = load_datasets(datasets)
     elif isinstance(datasets, Dataset):
-        datasets = [datasets]
+        sets = (_whole(datasets),)
+    else:
+        sets = tuple(map(_whole, datasets))
     root = Path(results) / "runs"
-    jobs = [Job.of(system, dataset, limit, root) for dataset in datasets for system in chosen]
+    jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
     with reserved(jobs):
         _finish(run_jobs(jobs, concurrency, None, progress or Silent()))
     runs = with_detection(read_run(job.files.manifest, job.dataset) for job in jobs)
@@ -82,7 +84,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
 
     Args:
         predictions: path of a JSON Lines file, one sample per line.
-        dataset: a name, a path, or a loaded dataset.
+        dataset: a name, a path, or a dataset as `load_dataset` returns it.
 
     Returns:
         One row per task that the file answers, with intervals, unranked.
@@ -91,7 +93,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
         PiiBenchError: the dataset or the predictions cannot be read, or no line has an answer.
     """
     path = Path(predictions)
-    gold = load_dataset(dataset) if isinstance(dataset, str) else dataset
+    gold = load_dataset(dataset) if isinstance(dataset, str) else _whole(dataset)
     found = read_predictions(path, [sample.id for sample in gold.samples])
     tasks = predicted_tasks(found)
     if not tasks:
@@ -160,6 +162,21 @@ def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> 
     if options is not None:
         raise PiiBenchError("options apply only to a system given by name: leave them out")
     return plug_ins(systems)
+
+
+def _whole(dataset: Dataset) -> Dataset:
+    """Return the dataset if it is what its source contains.
+
+    Raises:
+        PiiBenchError: it is not, or the source cannot be loaded.
+    """
+    # Rows carry the hash of the source, and the leaderboard scores the run against the source.
+    if load_dataset(dataset.source) != dataset:
+        raise PiiBenchError(
+            f"dataset {dataset.name!r} came with changed samples; allowed: those of "
+            f"{dataset.source!r} (limit takes the first ones; write other samples to a file)"
+        )
+    return dataset
 
 
 def _finish(work: Coroutine[Any, Any, Result]) -> Result:

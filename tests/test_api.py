@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +16,7 @@ from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
+from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 from tests.fakes import FakeModel, fake_system
 
@@ -49,6 +50,21 @@ def test_systems_and_datasets_can_be_passed_as_objects(tmp_path: Path) -> None:
     assert row.task is Task.QUERY_RELATED
     assert len(model.asked) == len(demo.samples) == 12
     assert [each.signature for each in again] == [row.signature]
+
+
+def test_a_part_of_a_dataset_is_refused(tmp_path: Path) -> None:
+    demo = pii_bench.load_dataset("demo")
+    part = replace(demo, samples=demo.samples[:2])
+    path = write_lines(
+        tmp_path / "mine.jsonl", [{"id": each.id, "related": []} for each in part.samples]
+    )
+
+    with pytest.raises(PiiBenchError, match="dataset 'demo' came with changed samples; allowed: "):
+        pii_bench.run("gold+none", part, results=tmp_path)
+    with pytest.raises(PiiBenchError, match="dataset 'demo' came with changed samples; allowed: "):
+        pii_bench.score(path, part)
+
+    assert not (tmp_path / "runs").exists()
 
 
 @dataclass(frozen=True)
