@@ -51,8 +51,8 @@ def run(
     Args:
         systems: a name as for `--model`, or systems, at most one per task.
         datasets: a name, `all`, a path, or datasets as `load_dataset` returns them.
-        limit: use only the first samples of each dataset; None for all.
-        concurrency: samples in flight at a time.
+        limit: use only the first samples of each dataset, at least 1; None for all.
+        concurrency: samples in flight at a time, at least 1.
         results: folder for the responses.
         options: strategy, sampling, limits and caps; only for a system given by name.
         progress: receives progress events; None for no reporting.
@@ -64,6 +64,9 @@ def run(
         PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
             which case the responses so far are saved.
     """
+    for name, value in (("limit", limit), ("concurrency", concurrency)):
+        if value is not None and value < 1:
+            raise PiiBenchError(f"{name} must be a whole number from 1, not {value}")
     chosen = _systems(systems, options)
     if isinstance(datasets, str):
         sets = load_datasets(datasets)

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -120,6 +120,22 @@ def test_a_text_is_not_masked_if_a_system_raises() -> None:
 
     with pytest.raises(MaskingError, match=r"^system 'mine' \(detection\): its answer is mal"):
         pii_bench.mask("I am Ann Lee. Write to me.", "Where?", systems)
+
+
+def test_two_systems_for_one_task_are_refused(tmp_path: Path) -> None:
+    mine = [Mine(Task.DETECTION), Mine(Task.DETECTION)]
+
+    with pytest.raises(PiiBenchError, match="came for detection, detection; allowed: at most one"):
+        pii_bench.run(mine, "demo", results=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["limit", "concurrency"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_number_below_one_is_refused(tmp_path: Path, name: str, value: int) -> None:
+    numbers: dict[str, Any] = {name: value}
+
+    with pytest.raises(PiiBenchError, match=f"^{name} must be a whole number from 1, not {value}$"):
+        pii_bench.run("gold+none", "demo", results=tmp_path, **numbers)
 
 
 def test_an_object_that_is_no_system_is_refused(tmp_path: Path) -> None:

@@ -295,13 +295,16 @@ def plug_ins(
         owner: what gives them, for errors.
 
     Raises:
-        PiiBenchError: there are no objects, or one is no `System`.
+        PiiBenchError: there are no objects, one is no `System`, or two answer the same task.
     """
     given = list(objects)
     systems = [each for each in given if isinstance(each, System)]
     if not systems or len(systems) != len(given):
         kinds = ", ".join(sorted({type(each).__name__ for each in given})) or "no objects"
         raise PiiBenchError(f"{owner} came with {kinds}; allowed: objects with System's methods")
+    tasks = [system.card.task for system in systems]
+    if len(set(tasks)) < len(tasks):
+        raise PiiBenchError(f"{owner} came for {', '.join(tasks)}; allowed: at most one per task")
     return tuple(PlugIn(system, source) for system in systems)
 
 
