@@ -19,7 +19,7 @@ from pii_bench.runs.records import Signature
 from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
-from pii_bench.systems.predictions import names_types, predicted_tasks, read_predictions
+from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
@@ -90,17 +90,16 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
         dataset: a name, a path, or a dataset as `load_dataset` returns it.
 
     Returns:
-        One row per task that the file answers, with intervals, unranked.
+        One row per task of the dataset that the file answers, with intervals, unranked.
 
     Raises:
-        PiiBenchError: the dataset or the predictions cannot be read, or no line has an answer.
+        PiiBenchError: the dataset or the predictions cannot be read, or no line answers a task of
+            the dataset.
     """
     path = Path(predictions)
     gold = load_dataset(dataset) if isinstance(dataset, str) else _whole(dataset)
-    found = read_predictions(path, [sample.id for sample in gold.samples])
-    tasks = predicted_tasks(found)
-    if not tasks:
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    file = read_predictions(path, gold.samples)
+    found = dict(file)
     clusters = clusters_of(gold.samples)
     return with_intervals(
         [
@@ -113,7 +112,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
                 names_subjects=gold.names_subjects,
                 names_types=names_types(found),
             )
-            for task in tasks
+            for task in file.tasks
         ]
     )
 
