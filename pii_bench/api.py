@@ -18,11 +18,11 @@ from pii_bench.runs.mask_text import mask_for_query
 from pii_bench.runs.records import Signature
 from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.predictions import names_types, predicted_tasks, read_predictions
+from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
+from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence
+    from collections.abc import Coroutine, Iterable
 
     from pii_bench.masking import Masked
     from pii_bench.ranking.rows import Row
@@ -50,9 +50,9 @@ def run(
 
     Args:
         systems: a name as for `--model`, or systems, at most one per task.
-        datasets: a name, `all`, a path, or loaded datasets.
-        limit: use only the first samples of each dataset; None for all.
-        concurrency: samples in flight at a time.
+        datasets: a name, `all`, a path, or datasets as `load_dataset` returns them.
+        limit: use only the first samples of each dataset, at least 1; None for all.
+        concurrency: samples in flight at a time, at least 1.
         results: folder for the responses.
         options: strategy, sampling, limits and caps; only for a system given by name.
         progress: receives progress events; None for no reporting.
@@ -64,15 +64,16 @@ def run(
         PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
             which case the responses so far are saved.
     """
-    if isinstance(systems, str):
-        systems = build_systems(systems, options or SystemOptions())
-    elif options is not None:
-        raise PiiBenchError("options apply only to a system given by name: leave them out")
+    for name, value in (("limit", limit), ("concurrency", concurrency)):
+        if value is not None and value < 1:
+            raise PiiBenchError(f"{name} must be a whole number from 1, not {value}")
+    chosen = _systems(systems, options)
     if isinstance(datasets, str):
-        datasets = load_datasets(datasets)
+        sets = load_datasets(datasets)
     elif isinstance(datasets, Dataset):
-        datasets = [datasets]
-    chosen, sets = list(systems), list(datasets)
+        sets = (_whole(datasets),)
+    else:
+        sets = tuple(map(_whole, datasets))
     root = Path(results) / "runs"
     jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
     with reserved(jobs):
@@ -86,20 +87,19 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
 
     Args:
         predictions: path of a JSON Lines file, one sample per line.
-        dataset: a name, a path, or a loaded dataset.
+        dataset: a name, a path, or a dataset as `load_dataset` returns it.
 
     Returns:
-        One row per task that the file answers, with intervals, unranked.
+        One row per task of the dataset that the file answers, with intervals, unranked.
 
     Raises:
-        PiiBenchError: the dataset or the predictions cannot be read, or no line has an answer.
+        PiiBenchError: the dataset or the predictions cannot be read, or no line answers a task of
+            the dataset.
     """
     path = Path(predictions)
-    gold = load_dataset(dataset) if isinstance(dataset, str) else dataset
-    found = read_predictions(path, [sample.id for sample in gold.samples])
-    tasks = predicted_tasks(found)
-    if not tasks:
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
+    gold = load_dataset(dataset) if isinstance(dataset, str) else _whole(dataset)
+    file = read_predictions(path, gold.samples)
+    found = dict(file)
     clusters = clusters_of(gold.samples)
     return with_intervals(
         [
@@ -112,7 +112,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
                 names_subjects=gold.names_subjects,
                 names_types=names_types(found),
             )
-            for task in tasks
+            for task in file.tasks
         ]
     )
 
@@ -132,7 +132,7 @@ def leaderboard(results: Path | str = "results") -> list[Row]:
 def mask(
     text: str,
     query: str,
-    systems: str | Sequence[System] = DEFAULT_SYSTEM,
+    systems: str | Iterable[System] = DEFAULT_SYSTEM,
     *,
     options: SystemOptions | None = None,
 ) -> Masked:
@@ -150,9 +150,35 @@ def mask(
         MaskingError: the system gave no usable answer.
         PiiBenchError: the query is blank, or the systems do not cover both tasks.
     """
+    return _finish(mask_for_query(text, query, _systems(systems, options)))
+
+
+def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> tuple[System, ...]:
+    """Build the systems of a name, or wrap a user's systems.
+
+    Raises:
+        PiiBenchError: see `build_systems` and `plug_ins`; or options come with a user's systems.
+    """
     if isinstance(systems, str):
-        systems = build_systems(systems, options or SystemOptions())
-    return _finish(mask_for_query(text, query, systems))
+        return build_systems(systems, options or SystemOptions())
+    if options is not None:
+        raise PiiBenchError("options apply only to a system given by name: leave them out")
+    return plug_ins(systems)
+
+
+def _whole(dataset: Dataset) -> Dataset:
+    """Return the dataset if it is what its source contains.
+
+    Raises:
+        PiiBenchError: it is not, or the source cannot be loaded.
+    """
+    # Rows carry the hash of the source, and the leaderboard scores the run against the source.
+    if load_dataset(dataset.source) != dataset:
+        raise PiiBenchError(
+            f"dataset {dataset.name!r} came with changed samples; allowed: those of "
+            f"{dataset.source!r} (limit takes the first ones; write other samples to a file)"
+        )
+    return dataset
 
 
 def _finish(work: Coroutine[Any, Any, Result]) -> Result:

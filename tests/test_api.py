@@ -3,20 +3,29 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.rows import Source
+from pii_bench.runs.mask_text import MaskingError
+from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.tasks import Task
+from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Status, Task
+from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 from tests.fakes import FakeModel, fake_system
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pii_bench.datasets.sample import Sample
+
+ALL_OK = {status: float(status is Status.OK) for status in Status}
 
 
 def test_a_run_of_a_named_system_has_a_row_for_each_task(tmp_path: Path) -> None:
@@ -44,11 +53,104 @@ def test_systems_and_datasets_can_be_passed_as_objects(tmp_path: Path) -> None:
     assert [each.signature for each in again] == [row.signature]
 
 
+def test_a_part_of_a_dataset_is_refused(tmp_path: Path) -> None:
+    demo = pii_bench.load_dataset("demo")
+    part = replace(demo, samples=demo.samples[:2])
+    path = write_lines(
+        tmp_path / "mine.jsonl", [{"id": each.id, "related": []} for each in part.samples]
+    )
+
+    with pytest.raises(PiiBenchError, match="dataset 'demo' came with changed samples; allowed: "):
+        pii_bench.run("gold+none", part, results=tmp_path)
+    with pytest.raises(PiiBenchError, match="dataset 'demo' came with changed samples; allowed: "):
+        pii_bench.score(path, part)
+
+    assert not (tmp_path / "runs").exists()
+
+
+@dataclass(frozen=True)
+class Mine:
+    """A user's system without a prompt, which finds one text that does not occur."""
+
+    task: Task
+    fault: Exception | None = None
+
+    @property
+    def card(self) -> SystemCard:
+        return SystemCard("mine", "", "", self.task, oracle=False, settings={})
+
+    def request_hash(self, sample: Sample) -> str:
+        return sample.id
+
+    async def respond(self, sample: Sample) -> Prediction:
+        assert sample.description
+        if self.fault is not None:
+            raise self.fault
+        if self.task is Task.DETECTION:
+            return Prediction(Status.OK, subjects=((("Nemo", "PER"),),))
+        return Prediction(Status.OK, related=("Nemo",))
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
+    mine = [Mine(Task.QUERY_RELATED), Mine(Task.DETECTION)]
+
+    rows = pii_bench.run(mine, "demo", results=tmp_path)
+    ranked = pii_bench.leaderboard(tmp_path)
+
+    assert [(row.task, row.strategy, row.rates) for row in rows] == [
+        (Task.QUERY_RELATED, "query-related", ALL_OK),
+        (Task.MASKING, "query-related", ALL_OK),
+        (Task.DETECTION, "detection", ALL_OK),
+    ]
+    assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
+
+
+def test_an_exception_of_a_system_is_a_wrong_answer(tmp_path: Path) -> None:
+    fails = Mine(Task.DETECTION, RuntimeError("boom"))
+
+    (row,) = pii_bench.run([fails], "demo", results=tmp_path)
+
+    assert (row.scored, row.gold, row.metrics["ent_f1"]) == (12, 12, 0)
+
+
+def test_a_text_is_not_masked_if_a_system_raises() -> None:
+    systems = [Mine(Task.DETECTION, RuntimeError("boom")), Mine(Task.QUERY_RELATED)]
+
+    with pytest.raises(MaskingError, match=r"^system 'mine' \(detection\): its answer is mal"):
+        pii_bench.mask("I am Ann Lee. Write to me.", "Where?", systems)
+
+
+def test_two_systems_for_one_task_are_refused(tmp_path: Path) -> None:
+    mine = [Mine(Task.DETECTION), Mine(Task.DETECTION)]
+
+    with pytest.raises(PiiBenchError, match="came for detection, detection; allowed: at most one"):
+        pii_bench.run(mine, "demo", results=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["limit", "concurrency"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_number_below_one_is_refused(tmp_path: Path, name: str, value: int) -> None:
+    numbers: dict[str, Any] = {name: value}
+
+    with pytest.raises(PiiBenchError, match=f"^{name} must be a whole number from 1, not {value}$"):
+        pii_bench.run("gold+none", "demo", results=tmp_path, **numbers)
+
+
+def test_an_object_that_is_no_system_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PiiBenchError, match="systems came with FakeModel; allowed: "):
+        pii_bench.run([FakeModel()], "demo", results=tmp_path)  # type: ignore[list-item]
+
+
 def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:
     systems = build_systems("gold+none", SystemOptions())
 
     with pytest.raises(PiiBenchError, match="options apply only to a system given by name"):
         pii_bench.run(systems, "demo", results=tmp_path, options=SystemOptions())
+    with pytest.raises(PiiBenchError, match="options apply only to a system given by name"):
+        pii_bench.mask("I am Ann Lee.", "Who?", systems, options=SystemOptions())
 
 
 def test_a_text_is_masked_in_one_call() -> None:

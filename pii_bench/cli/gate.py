@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pii_bench import api
 from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results
 from pii_bench.cli.terminal import RunProgress, echo
-from pii_bench.datasets.catalog import load_datasets
 from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions
@@ -67,7 +66,7 @@ def run(arguments: argparse.Namespace) -> bool:
     with RunProgress() as progress:
         rows = api.run(
             arguments.model,
-            load_datasets(arguments.dataset),
+            arguments.dataset,
             limit=arguments.limit,
             results=arguments.results,
             options=SystemOptions(strategy=arguments.strategy, keep=arguments.keep),

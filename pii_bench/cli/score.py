@@ -25,7 +25,6 @@ from pii_bench.systems.predictions import (
     Prediction,
     PredictionsFile,
     names_types,
-    predicted_tasks,
     unknown_types,
 )
 from pii_bench.tasks import Status
@@ -76,16 +75,16 @@ def run(arguments: argparse.Namespace) -> bool:
         raise PiiBenchError("--force replaces predictions kept under --name: leave it out")
     dataset = open_dataset(arguments.dataset)
     log_faults(dataset)
-    clusters = _read_clusters(dataset)
-    predictions = _read_predictions(arguments, clusters)
-    tallies = [Tally(task, CompactScores()) for task in predicted_tasks(predictions)]
+    clusters, queried = _read_samples(dataset)
+    predictions = _read_predictions(arguments, queried)
+    tallies = [Tally(task, CompactScores()) for task in predictions.tasks]
     for sample in log_progress(dataset.read(), "samples scored", of=len(clusters)):
         prediction = predictions.get(sample.id)
         for tally in tallies:
             tally.add(sample, prediction)
     typed = names_types(predictions)
     # Free the index of a million lines, and each tally once it is a row, to keep memory low.
-    del predictions
+    del predictions, queried
     rows = []
     while tallies:
         tally = tallies.pop(0)
@@ -108,41 +107,41 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def _read_predictions(
-    arguments: argparse.Namespace, sample_ids: Mapping[str, object]
+    arguments: argparse.Namespace, queried: Mapping[str, bool]
 ) -> PredictionsFile:
     """Read the predictions, and log the missing samples and unknown types."""
     path: Path = arguments.predictions
-    predictions = PredictionsFile(path)
-    if lacking := predictions.require(sample_ids, partial=arguments.partial):
-        scored = len(sample_ids) - lacking
-        log(f"partial: {scored} of {len(sample_ids)} samples have a prediction and are scored")
+    predictions = PredictionsFile(path, queried)
+    if lacking := predictions.require(partial=arguments.partial):
+        scored = len(queried) - lacking
+        log(f"partial: {scored} of {len(queried)} samples have a prediction and are scored")
     if unknown := unknown_types(predictions):
         listed = ", ".join(f"{name!r} {count}" for name, count in unknown.most_common(5))
         log(
             f"{unknown.total()} entities have types other than {', '.join(PiiType)}: {listed}; "
             "they count as right only if gold has the same type"
         )
-    if not predicted_tasks(predictions):
-        raise PiiBenchError(f"{path}: no line has an answer; nothing to score")
     return predictions
 
 
-def _read_clusters(dataset: DatasetStream) -> Mapping[str, str]:
-    """Return the cluster of each sample id."""
+def _read_samples(dataset: DatasetStream) -> tuple[Mapping[str, str], Mapping[str, bool]]:
+    """Return the cluster of each sample id, and whether the sample has a query."""
     clusters = Clusters()
+    queried = {}
     for sample in log_progress(dataset.read(), "samples read"):
         clusters.add(sample)
-    return clusters.by_id
+        queried[sample.id] = sample.query is not None
+    return clusters.by_id, queried
 
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:
     """Keep predictions under a name, and print their rows; True if all could be scored."""
     dataset = load_dataset(arguments.dataset)
     log_faults(dataset)
-    sample_ids = dict.fromkeys(sample.id for sample in dataset.samples)
-    file = _read_predictions(arguments, sample_ids)
+    queried = {sample.id: sample.query is not None for sample in dataset.samples}
+    file = _read_predictions(arguments, queried)
     predictions = {
-        sample_id: file.get(sample_id, Prediction(Status.INFRA_ERROR)) for sample_id in sample_ids
+        sample_id: file.get(sample_id, Prediction(Status.INFRA_ERROR)) for sample_id in queried
     }
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
     report = log if arguments.json else echo

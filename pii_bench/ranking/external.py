@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pii_bench
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.readings import READINGS, load_readings
+from pii_bench.datasets.sample import applicable
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import (
     DATA,
@@ -39,7 +40,7 @@ from pii_bench.runs.records import DatasetRef, Manifest, Signature
 from pii_bench.scorer import macro, score_detection, score_query_related
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import is_system
-from pii_bench.systems.predictions import Prediction, predicted_tasks, read_predictions, to_text
+from pii_bench.systems.predictions import Prediction, read_predictions, to_text
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -246,10 +247,11 @@ def answers_of(
         InputFileError: the predictions cannot be read or do not fit the dataset.
     """
     file = path.with_suffix(".jsonl")
-    predictions = read_predictions(file, [sample.id for sample in dataset.samples])
+    stored = read_predictions(file, dataset.samples)
+    predictions = dict(stored)
     settings = {"predictions": sha256_of(file)[:12]}
     answers = []
-    for task in predicted_tasks(predictions):
+    for task in stored.tasks:
         if task is Task.MASKING:
             continue
         card = SystemCard(
@@ -261,13 +263,14 @@ def answers_of(
             settings=settings,
         )
         of_task = {
-            sample_id: Prediction(
+            sample.id: Prediction(
                 prediction.status,
                 subjects=prediction.subjects if task is Task.DETECTION else None,
                 related=prediction.related if task is Task.QUERY_RELATED else None,
                 rewritten=prediction.rewritten if task is Task.REWRITE else None,
             )
-            for sample_id, prediction in predictions.items()
+            for sample in applicable(task, dataset.samples)
+            for prediction in [predictions[sample.id]]
         }
         answers.append((Manifest(card, submission.dataset, submission.version), of_task))
     return answers

@@ -22,6 +22,7 @@ from pii_bench.runs.records import (
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
+from pii_bench.systems.catalog import PlugIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -143,6 +144,8 @@ class Job:
 def ledger_of(system: System) -> Ledger | None:
     """Return the ledger of a system's calls; None if it makes no calls."""
     match system:
+        case PlugIn(system=inner):
+            return ledger_of(inner)
         case object(model=GuardedModel(ledger=ledger)):
             return ledger
         case _:

@@ -29,7 +29,7 @@ from pii_bench.systems.detectors import DETECTORS, detector_names
 from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.labelled import Shots
@@ -240,11 +240,12 @@ def _refuse_all_options(name: str, options: SystemOptions) -> None:
 class PlugIn:
     """A third-party system.
 
-    Its source code is part of its identity, and its exceptions count as malformed answers.
+    Its exceptions count as malformed answers.
 
     Attributes:
         system: the third-party object.
-        source: SHA-256 of the factory's source file; empty without a file.
+        source: SHA-256 of the factory's source file, which is then part of the system's identity;
+            empty without a factory or a file.
     """
 
     system: System
@@ -254,13 +255,14 @@ class PlugIn:
     def card(self) -> SystemCard:
         """The system's card with its source hash; an empty prompt becomes the task's name."""
         card = self.system.card
-        settings = {**card.settings, "source": self.source}
-        return replace(card, prompt=card.prompt or str(card.task), settings=settings)
+        source = {"source": self.source} if self.source else {}
+        prompt = card.prompt or str(card.task)
+        return replace(card, prompt=prompt, settings={**card.settings, **source})
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 of the source hash and the system's own hash."""
-        own = f"{self.source} {self.system.request_hash(sample)}"
-        return hashlib.sha256(own.encode()).hexdigest()
+        own = self.system.request_hash(sample)
+        return hashlib.sha256(f"{self.source} {own}".encode()).hexdigest() if self.source else own
 
     async def respond(self, sample: Sample) -> Response:
         """Return the system's answer, or a malformed one if its code raises.
@@ -291,6 +293,30 @@ def fault_of(response: object) -> str | None:
     return None
 
 
+def plug_ins(
+    objects: Iterable[object], source: str = "", *, owner: str = "systems"
+) -> tuple[PlugIn, ...]:
+    """Return objects that a user made as plug-ins.
+
+    Args:
+        objects: the user's systems.
+        source: SHA-256 of the source file of their factory; empty if there is none.
+        owner: what gives them, for errors.
+
+    Raises:
+        PiiBenchError: there are no objects, one is no `System`, or two answer the same task.
+    """
+    given = list(objects)
+    systems = [each for each in given if isinstance(each, System)]
+    if not systems or len(systems) != len(given):
+        kinds = ", ".join(sorted({type(each).__name__ for each in given})) or "no objects"
+        raise PiiBenchError(f"{owner} came with {kinds}; allowed: objects with System's methods")
+    tasks = [system.card.task for system in systems]
+    if len(set(tasks)) < len(tasks):
+        raise PiiBenchError(f"{owner} came for {', '.join(tasks)}; allowed: at most one per task")
+    return tuple(PlugIn(system, source) for system in systems)
+
+
 def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
     """Call the factory `MODULE:FACTORY`; `name` is for error messages.
 
@@ -311,11 +337,10 @@ def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
     except Exception as error:  # noqa: BLE001 - foreign code must not end a run of other systems
         # Not its message, which may quote a text.
         raise PiiBenchError(f"{must}, but raised {_class_and_line(error)}") from None
-    systems = products if isinstance(products, Sequence) else ()
-    if not systems or not all(isinstance(system, System) for system in systems):
+    if not isinstance(products, Sequence):
         raise PiiBenchError(must)
     source = _source_hash(target.partition(":")[0])
-    return tuple(PlugIn(system, source) for system in systems)
+    return plug_ins(products, source, owner=f"system {name!r}")
 
 
 def _import(name: str, target: str) -> object:

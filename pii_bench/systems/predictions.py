@@ -24,9 +24,10 @@ from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from pii_bench.datasets.sample import Sample
 
 Subjects = tuple[tuple[tuple[str, str], ...], ...]
 
@@ -73,19 +74,22 @@ class PredictionsFile(Mapping[str, Prediction]):
 
     Args:
         path: path of the file.
+        queried: id of every sample of the dataset to whether the sample has a query; if it has
+            none, only its `subjects` count.
 
     Raises:
         InputFileError: If the file cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, queried: Mapping[str, bool]) -> None:
+        self._path, self._queried = path, queried
         self._bad = BadLines(path)
         # Line number and offset by sample id.
         self._lines: dict[str, tuple[int, int]] = {}
         # By part, the first answered prediction with it and the first without it.
         self._first_with: dict[str, str] = {}
         self._first_without: dict[str, str] = {}
+        self._answered = False
         for line, offset, record in read_places(path, self._bad):
             try:
                 sample_id, prediction = _read(record)
@@ -97,7 +101,8 @@ class PredictionsFile(Mapping[str, Prediction]):
                 continue
             self._lines[sample_id] = line, offset
             if prediction.status.answered:
-                for part in _ANSWERS:
+                self._answered = True
+                for part in _ANSWERS if queried.get(sample_id) else _PARTS[Task.DETECTION]:
                     missing = getattr(prediction, part) is None
                     first = self._first_without if missing else self._first_with
                     first.setdefault(part, sample_id)
@@ -112,22 +117,28 @@ class PredictionsFile(Mapping[str, Prediction]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    def require(self, sample_ids: Mapping[str, object], *, partial: bool = False) -> int:
-        """Check the file against the samples of a dataset, and return how many it lacks.
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks that the answers have the parts for; without answers, all of the dataset."""
+        if self._lines and not self._answered:
+            return list(Task) if any(self._queried.values()) else [Task.DETECTION]
+        return [task for task, parts in _PARTS.items() if self._first_with.keys() >= set(parts)]
+
+    def require(self, *, partial: bool = False) -> int:
+        """Check the file against the samples of the dataset, and return how many it lacks.
 
         Args:
-            sample_ids: ids of the samples.
             partial: True if samples may be missing.
 
         Raises:
-            InputFileError: If lines are broken, ids are unknown, repeated or missing, or a
-                prediction lacks a part that others have.
+            InputFileError: If lines are broken, ids are unknown, repeated or missing, a prediction
+                lacks a part that others have, or no line answers a task of the dataset.
         """
         for sample_id, (line, _) in self._lines.items():
-            if sample_id not in sample_ids:
+            if sample_id not in self._queried:
                 self._bad.add(line, f"the dataset has no sample {sample_id!r}")
         self._bad.raise_any()
-        missing = [name for name in sample_ids if name not in self._lines]
+        missing = [name for name in self._queried if name not in self._lines]
         if missing and not partial:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
@@ -136,18 +147,20 @@ class PredictionsFile(Mapping[str, Prediction]):
                 complete, incomplete = self._first_with[part], self._first_without[part]
                 what = f"prediction {incomplete!r} has no {part!r}, but {complete!r} has"
                 raise InputFileError(self._path, what, line=self._lines[incomplete][0])
+        if not self.tasks:
+            raise InputFileError(self._path, "no line answers a task of the dataset")
         return len(missing)
 
 
-def read_predictions(path: Path, sample_ids: Sequence[str]) -> dict[str, Prediction]:
-    """Read a predictions file with exactly one prediction for each sample.
+def read_predictions(path: Path, samples: Iterable[Sample]) -> PredictionsFile:
+    """Open a predictions file with exactly one prediction for each sample.
 
     Raises:
-        InputFileError: If lines are broken, or ids are unknown, repeated or missing.
+        InputFileError: as `PredictionsFile.require`.
     """
-    predictions = PredictionsFile(path)
-    predictions.require(dict.fromkeys(sample_ids))
-    return dict(predictions)
+    predictions = PredictionsFile(path, {each.id: each.query is not None for each in samples})
+    predictions.require()
+    return predictions
 
 
 def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
@@ -158,14 +171,6 @@ def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
         for pii_type in _types(predictions)
         if pii_type and normalise_type(pii_type) not in known
     )
-
-
-def predicted_tasks(predictions: Mapping[str, Prediction]) -> list[Task]:
-    """Return the tasks of a file, by the parts of its first answered prediction."""
-    for prediction in predictions.values():
-        if prediction.status.answered:
-            return [task for task in _PARTS if prediction.answers(task)]
-    return []
 
 
 def names_types(predictions: Mapping[str, Prediction]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from tests.builders import write_lines
+from tests.builders import sample_record, write_lines
 from tests.cli.conftest import leaderboard_rows, table_lines
 
 if TYPE_CHECKING:
@@ -114,14 +114,51 @@ def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(capsys: C
 
 
 @pytest.mark.parametrize(
+    ("status", "code", "scored", "f1"), [("refused", 0, 12, 0), ("infra_error", 1, 0, None)]
+)
+@pytest.mark.parametrize("name", [(), ("--name", "ours")])
+def test_a_file_of_failures_is_scored_for_all_tasks(
+    capsys: Capsys, name: tuple[str, ...], status: str, code: int, scored: int, f1: float | None
+) -> None:
+    lines = [{"id": each["id"], "status": status} for each in gold_predictions()]
+    path = write_lines(Path("mine.jsonl"), lines)
+
+    assert main(["score", str(path), "--dataset", "demo", "--json", *name]) == code
+
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["task"], row["scored"]) for row in rows] == [
+        ("detection", scored),
+        ("query-related", scored),
+        ("masking", scored),
+        ("rewrite", scored),
+    ]
+    assert rows[1].get("f1") == f1
+
+
+@pytest.mark.parametrize("name", [(), ("--name", "ours")])
+def test_only_the_samples_with_a_query_need_more_than_subjects(
+    capsys: Capsys, name: tuple[str, ...]
+) -> None:
+    samples = [sample_record("s1"), sample_record("s2", query=None, related=[])]
+    dataset = write_lines(Path("mixed.jsonl"), samples)
+    answers = [{"id": "s1", "subjects": [], "related": ["32"]}, {"id": "s2", "subjects": []}]
+    path = write_lines(Path("mine.jsonl"), answers)
+
+    assert main(["score", str(path), "--dataset", str(dataset), "--json", *name]) == 0
+
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["task"], row["scored"], row["gold"]) for row in rows] == [
+        ("detection", 2, 2),
+        ("query-related", 1, 1),
+        ("masking", 1, 1),
+    ]
+
+
+@pytest.mark.parametrize(
     ("lines", "what"),
     [
         ([{"id": "demo-9", "related": []}], ":1: the dataset has no sample 'demo-9'"),
         ([{"id": "demo-0001", "related": []}], ": no prediction for sample 'demo-0002' and 10"),
-        (
-            [{"id": each["id"], "status": "empty"} for each in gold_predictions()],
-            ": no line has an answer; nothing to score",
-        ),
     ],
 )
 def test_predictions_that_cannot_be_scored(capsys: Capsys, lines: list[object], what: str) -> None:

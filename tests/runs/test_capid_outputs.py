@@ -228,7 +228,7 @@ def test_the_released_outputs_of_real_systems_can_be_scored(
     assert len(outputs.predictions) == 200
     assert len(outputs.strangers) == strangers
     assert len(outputs.unanswered) == statuses[Status.INFRA_ERROR] == unanswered
-    assert read_predictions(path, [sample.id for sample in samples]) == outputs.predictions
+    assert read_predictions(path, samples) == outputs.predictions
     for task in (Task.DETECTION, Task.QUERY_RELATED, Task.MASKING):
         evaluation = evaluate(task, samples, outputs.predictions)
         mean = evaluation.macro("rouge_l")

@@ -23,6 +23,7 @@ from pii_bench.systems.catalog import (
     check_name,
     fault_of,
     is_prompted,
+    plug_ins,
     system_names,
 )
 from pii_bench.tasks import Status, Task
@@ -189,7 +190,8 @@ def test_an_entry_point_adds_a_name_and_replaces_no_built_in_one(
         ("gone_module:systems", "cannot be loaded: No module named 'gone_module'"),
         ("my_system:gone", "cannot be loaded: module 'my_system' has no attribute 'gone'"),
         ("my_system:re", "must be a callable without arguments"),
-        ("builtins:list", "must be a callable without arguments"),
+        ("builtins:list", "came with no objects; allowed: objects with System's methods"),
+        ("os:getcwd", "came with str; allowed: objects with System's methods"),
     ],
 )
 def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -> None:
@@ -202,7 +204,6 @@ def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -
     [
         ("def systems(): return None", ""),
         ("def systems(): return 3", ""),
-        ("def systems(): return [3]", ""),
         ("def systems(needed): return []", ", but raised TypeError"),
         ("def systems():\n    raise ValueError('Lee')", ", but raised ValueError at {}:2"),
         ("def systems():\n    None.gone", ", but raised AttributeError at {}:2"),
@@ -299,3 +300,12 @@ def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
 
     assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
     assert one.card.settings["source"] != other.card.settings["source"]
+
+
+def test_an_object_that_no_factory_made_keeps_its_identity() -> None:
+    (system,) = build_systems("bilstm-crf", SystemOptions())
+
+    (wrapped,) = plug_ins([system])
+
+    assert wrapped.card == system.card
+    assert wrapped.request_hash(SAMPLE) == system.request_hash(SAMPLE)

@@ -11,12 +11,11 @@ from pii_bench.systems.predictions import (
     Prediction,
     PredictionsFile,
     names_types,
-    predicted_tasks,
     read_predictions,
     write_predictions,
 )
 from pii_bench.tasks import Status, Task
-from tests.builders import write_lines
+from tests.builders import make_sample, write_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +39,8 @@ FULL: dict[str, Any] = {
 
 
 def read(folder: Path, *records: object, ids: list[str] | None = None) -> dict[str, Prediction]:
-    return read_predictions(write_lines(folder / "answers.jsonl", records), ids or ["s1"])
+    samples = [make_sample(each) for each in ids or ["s1"]]
+    return dict(read_predictions(write_lines(folder / "answers.jsonl", records), samples))
 
 
 @pytest.mark.parametrize(
@@ -139,25 +139,55 @@ def test_a_missing_sample_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prediction", "tasks"),
+    ("answer", "tasks"),
     [
-        (Prediction(Status.OK, subjects=()), [Task.DETECTION]),
-        (Prediction(Status.REPAIRED, related=()), [Task.QUERY_RELATED]),
-        (
-            Prediction(Status.OK, subjects=(), related=()),
-            [Task.DETECTION, Task.QUERY_RELATED, Task.MASKING],
-        ),
-        (Prediction(Status.OK, rewritten="She."), [Task.REWRITE]),
-        (Prediction(Status.OK, subjects=(), related=(), rewritten="She."), list(Task)),
-        (Prediction(Status.REFUSED), []),
+        ({"subjects": []}, [Task.DETECTION]),
+        ({"related": [], "status": "repaired"}, [Task.QUERY_RELATED]),
+        ({"subjects": [], "related": []}, [Task.DETECTION, Task.QUERY_RELATED, Task.MASKING]),
+        ({"rewritten": "She."}, [Task.REWRITE]),
+        ({"subjects": [], "related": [], "rewritten": "She."}, list(Task)),
     ],
 )
-def test_the_tasks_follow_from_the_first_answered_prediction(
-    prediction: Prediction, tasks: list[Task]
+def test_the_tasks_follow_from_the_answered_predictions(
+    tmp_path: Path, answer: dict[str, Any], tasks: list[Task]
 ) -> None:
-    failed = Prediction(Status.INFRA_ERROR)
+    lines = [{"id": "s0", "status": "infra_error"}, {"id": "s1", **answer}]
+    path = write_lines(tmp_path / "answers.jsonl", lines)
 
-    assert predicted_tasks({"s0": failed, "s1": prediction}) == tasks
+    assert read_predictions(path, [make_sample("s0"), make_sample("s1")]).tasks == tasks
+
+
+@pytest.mark.parametrize("status", ["refused", "infra_error"])
+@pytest.mark.parametrize(
+    ("changes", "tasks"), [({}, list(Task)), ({"query": None, "related": []}, [Task.DETECTION])]
+)
+def test_a_file_without_answers_has_all_tasks_of_the_dataset(
+    tmp_path: Path, status: str, changes: dict[str, Any], tasks: list[Task]
+) -> None:
+    path = write_lines(tmp_path / "answers.jsonl", [{"id": "s1", "status": status}])
+
+    assert read_predictions(path, [make_sample("s1", **changes)]).tasks == tasks
+
+
+def test_a_sample_without_a_query_needs_only_subjects(tmp_path: Path) -> None:
+    lines = [{"id": "s0", "subjects": []}, FULL]
+    path = write_lines(tmp_path / "answers.jsonl", lines)
+    samples = [make_sample("s0", query=None, related=[]), make_sample("s1")]
+
+    tasks = read_predictions(path, samples).tasks
+
+    assert tasks == [Task.DETECTION, Task.QUERY_RELATED, Task.MASKING]
+
+
+def test_a_dataset_without_queries_has_only_detection(tmp_path: Path) -> None:
+    unasked = make_sample("s1", query=None, related=[])
+    path = write_lines(tmp_path / "answers.jsonl", [FULL])
+
+    assert read_predictions(path, [unasked]).tasks == [Task.DETECTION]
+
+    path = write_lines(tmp_path / "answers.jsonl", [{"id": "s1", "related": []}])
+    with pytest.raises(InputFileError, match=r"jsonl: no line answers a task of the dataset$"):
+        read_predictions(path, [unasked])
 
 
 def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
@@ -174,16 +204,18 @@ def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
 
 def test_predictions_can_be_read_in_any_order(tmp_path: Path) -> None:
     lines = [FULL | {"id": f"s{n}", "related": [str(n)]} for n in range(9)]
-    file = PredictionsFile(write_lines(tmp_path / "answers.jsonl", lines))
+    file = PredictionsFile(
+        write_lines(tmp_path / "answers.jsonl", lines), {f"s{n}": True for n in range(9)}
+    )
 
-    file.require(dict.fromkeys(f"s{n}" for n in range(9)))
+    file.require()
 
     assert [file[f"s{n}"].related for n in (7, 0, 8)] == [("7",), ("0",), ("8",)]
 
 
 def test_a_line_that_changes_after_opening_is_an_error(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "answers.jsonl", [FULL])
-    file = PredictionsFile(path)
+    file = PredictionsFile(path, {"s1": True})
     path.write_text("{")
 
     with pytest.raises(InputFileError, match=r"answers\.jsonl:1: not valid JSON"):
@@ -210,8 +242,11 @@ def test_an_entity_without_a_type_is_stored_with_null(tmp_path: Path) -> None:
     assert '{"text": "Ann Lee", "type": null}' in (tmp_path / "written.jsonl").read_text()
 
 
-def test_a_file_without_predictions_has_no_task() -> None:
-    assert predicted_tasks({}) == []
+def test_a_file_without_predictions_has_no_task(tmp_path: Path) -> None:
+    file = PredictionsFile(write_lines(tmp_path / "answers.jsonl", []), {"s1": True})
+
+    with pytest.raises(InputFileError, match=r"jsonl: no line answers a task of the dataset$"):
+        file.require(partial=True)
 
 
 def answered(part: str) -> st.SearchStrategy[Prediction]:
@@ -239,7 +274,7 @@ def test_written_predictions_are_read_back(
     path = tmp_path_factory.mktemp("predictions") / "answers.jsonl"
     write_predictions(path, predictions)
 
-    assert read_predictions(path, list(predictions)) == predictions
+    assert PredictionsFile(path, dict.fromkeys(predictions, True)) == predictions
 
 
 def test_half_a_surrogate_pair_survives_writing_and_reading(tmp_path: Path) -> None:
@@ -248,7 +283,7 @@ def test_half_a_surrogate_pair_survives_writing_and_reading(tmp_path: Path) -> N
 
     write_predictions(path, predictions)
 
-    assert read_predictions(path, ["s1"]) == predictions
+    assert read_predictions(path, [make_sample("s1")]) == predictions
 
 
 def test_a_rewritten_text_is_read_back_and_not_in_the_repr(tmp_path: Path) -> None:
@@ -257,5 +292,5 @@ def test_a_rewritten_text_is_read_back_and_not_in_the_repr(tmp_path: Path) -> No
 
     write_predictions(path, predictions)
 
-    assert read_predictions(path, ["s1"]) == predictions
+    assert read_predictions(path, [make_sample("s1")]) == predictions
     assert "tenant" not in repr(predictions)
