@@ -223,8 +223,8 @@ def test_a_bad_row_is_an_error_before_any_call(
         ("letters --out o --query Q --query-column ask", "what will be asked about the texts? Gi"),
         ("letters --out o --query=", "the query is blank: what will be asked about the texts?"),
         ("letters --out o --query Q --column a", "letters: a folder has no columns; it takes --qu"),
-        ("letters --out o --query Q --mapping m", "--mapping is for one text, not for a corpus"),
-        ("letters --out o --query Q --explain", "--explain is for one text, not for a corpus"),
+        ("letters --out o --query Q --mapping m", "a corpus does not use --mapping: leave it out"),
+        ("letters --out o --query Q --explain", "a corpus does not use --explain: leave it out"),
         ("letters --out letters --query Q", "letters: must not be inside letters, nor contain it"),
         (
             "letters --out letters/o --query Q",
@@ -245,8 +245,6 @@ def test_a_bad_row_is_an_error_before_any_call(
             "unknown ending of a table '.txt' (allowe",
         ),
         ("gone.jsonl --column text --query Q --out o.jsonl", "gone.jsonl: No such file or direct"),
-        ("--unmask --mapping m --out o", "--unmask does not use --out: leave it out"),
-        ("--unmask --mapping m --query-column q", "--unmask does not use --query-column"),
     ],
 )
 @pytest.mark.usefixtures("letters")
