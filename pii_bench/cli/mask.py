@@ -26,7 +26,7 @@ from pii_bench.cli.options import (
 )
 from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import decode, read_text
+from pii_bench.files import decode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.runs import corpora
@@ -364,6 +364,8 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
 
 
 def _check_corpus_arguments(arguments: argparse.Namespace) -> None:
+    if arguments.file == STANDARD_INPUT:
+        raise PiiBenchError("a corpus is a folder or a table, not standard input: name it")
     if arguments.out is None:
         raise PiiBenchError("--out is missing: where do the masked texts go?")
     if (arguments.query is None) == (arguments.query_column is None):
@@ -379,6 +381,8 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
             raise PiiBenchError(f"{path}: a folder has no columns; it takes --query and --out")
         return corpora.corpus_of_folder(path, out, force=force)
     if arguments.column is None:
+        # A path that cannot be read is the first thing to report.
+        open_binary(path).close()
         raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
     if arguments.column == arguments.query_column:
         raise PiiBenchError("--query-column is the column of the texts, which are masked")
