@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from pii_bench.cli.options import (
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log
+from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log, standard_input
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
@@ -406,7 +405,7 @@ def _refuse_unused(mode: str, arguments: argparse.Namespace) -> None:
 
 def _read(path: Path) -> str:
     if path == STANDARD_INPUT:
-        return decode(sys.stdin.buffer.read(), "standard input")
+        return decode(standard_input().buffer.read(), "standard input")
     return read_text(path)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import getpass
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_results, positive
-from pii_bench.cli.terminal import echo, log
+from pii_bench.cli.terminal import echo, log, standard_input
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
 
@@ -143,8 +142,8 @@ def _add_owner(settings: Settings, name: str) -> None:
 
 
 def _ask_password() -> str:
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\n")
+    if not (given := standard_input()).isatty():
+        return given.readline().rstrip("\n")
     password = getpass.getpass("Password: ")
     if password != getpass.getpass("Again: "):
         raise PiiBenchError("the two passwords differ; nothing was saved")
