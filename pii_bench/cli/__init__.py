@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -107,11 +109,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done; 1 incomplete (run again for the rest), or a check of the command failed; 2 wrong
         arguments or input.
     """
+    if sys.stderr is None:
+        # `print` would send messages to standard output.
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- open to the end
     for stream in (sys.stdout, sys.stderr):
         # Escape the characters that the terminal's encoding lacks.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
+        if sys.stdout is None:
+            raise PiiBenchError("standard output is closed")
         parsed = parse_arguments(arguments)
         complete = parsed.run(parsed)
         flush()

@@ -10,7 +10,7 @@ from pii_bench.cli.options import add_json, add_results, amount, fraction, posit
 from pii_bench.cli.terminal import echo, echo_json, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
-from pii_bench.ranking.costs import Assumptions, Given, bill, costed_systems, failed_share
+from pii_bench.ranking.costs import Assumptions, Given, bill, costed_systems
 from pii_bench.ranking.stored import read_runs
 from pii_bench.tasks import Task
 
@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace) -> bool:
             replace(assumptions, review_share=system.review_share),
             usd_per_document=system.usd,
             seconds_per_document=system.seconds,
-            failed=failed_share(system.row.rates),
+            failed=system.row.failed,
         )
         for system in systems
     ]
@@ -181,7 +181,7 @@ def _print(
             system.name,
             str(system.row.source),
             _quality(system.row),
-            f"{failed_share(system.row.rates):.1%}",
+            f"{system.row.failed:.1%}",
             f"{system.review_share:.1%}",
             _number(costs.model_hours, 1),
             _number(costs.model_usd),
@@ -227,7 +227,7 @@ def _record(
         "metric": row.headline_name,
         "quality": row.headline,
         "interval": None if row.interval is None else [row.interval.low, row.interval.high],
-        "failed": failed_share(row.rates),
+        "failed": row.failed,
         **asdict(costs),
         "usd_per_document": system.usd,
         "usd_from": system.usd_from,

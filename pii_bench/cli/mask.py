@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -22,9 +23,9 @@ from pii_bench.cli.options import (
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log
+from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log, standard_input
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import decode, read_text
+from pii_bench.files import decode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.runs import corpora
@@ -49,9 +50,8 @@ from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    import argparse
     from collections import Counter
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.masking import Masked
     from pii_bench.runs.corpora import Corpus
@@ -65,6 +65,20 @@ _TRACES: Final = {
     Trace.RESTATED: "in another form",
     Trace.PART: "in part",
 }
+
+_UNUSED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "--unmask": (
+            *("query", "model", "rewrite", "force", "explain", "json", "on_failure", "strategy"),
+            *("label_map", "out", "column", "query_column", "engine", "workers", "keep"),
+            *("max_tokens", "temperature", "output", "votes", "base_url", "timeout"),
+        ),
+        "--rewrite": ("mapping", "json", "on_failure", "label_map", "engine", "workers", "votes"),
+        "one text": ("engine", "workers"),
+        "a corpus": ("mapping", "explain", "json"),
+    }
+)
+"""The options that each mode of the command refuses, because it does not use them."""
 
 DESCRIPTION: Final = (
     "Replace the personal information in a text by tags such as <Phone Number>, except what a "
@@ -170,12 +184,17 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     if arguments.unmask:
         return _unmask(arguments)
+    if arguments.rewrite:
+        _refuse_unused("--rewrite", arguments)
     corpus_options = (arguments.out, arguments.column, arguments.query_column)
     if arguments.file.is_dir() or corpus_options != (None, None, None):
+        _refuse_unused("a corpus", arguments)
         _mask_corpus(arguments)
-    elif arguments.query is None:
+        return True
+    _refuse_unused("one text", arguments)
+    if arguments.query is None:
         raise PiiBenchError("--query is missing: what will be asked about the text?")
-    elif arguments.rewrite:
+    if arguments.rewrite:
         _rewrite(arguments)
     else:
         _mask(arguments)
@@ -190,8 +209,6 @@ def _mask(arguments: argparse.Namespace) -> None:
         check_target(mapping, force=arguments.force)
     elif arguments.force:
         raise PiiBenchError("--force replaces the file of --mapping: leave it out")
-    if arguments.engine != "process":
-        raise PiiBenchError("--engine ray is for a corpus, not for one text")
     systems = _load_masking_systems(arguments)
     text = _read(arguments.file)
     _log_recipients(systems)
@@ -237,18 +254,7 @@ def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
 def _unmask(arguments: argparse.Namespace) -> bool:
     if arguments.mapping is None:
         raise PiiBenchError("--unmask needs the file of --mapping")
-    _refuse_options(
-        "--unmask",
-        {
-            "query": arguments.query is not None,
-            "force": arguments.force,
-            "json": arguments.json,
-            "rewrite": arguments.rewrite,
-            "out": arguments.out is not None,
-            "column": arguments.column is not None,
-            "query-column": arguments.query_column is not None,
-        },
-    )
+    _refuse_unused("--unmask", arguments)
     mapping = read_mapping(arguments.mapping)
     answer = _read(arguments.file)
     echo_exactly(unmask(answer, mapping))
@@ -264,17 +270,8 @@ class _Rewriter:
     """Rewrites texts, and counts the values that the new texts still reveal."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        _refuse_options(
-            "--rewrite",
-            {
-                "engine": arguments.engine != "process",
-                "mapping": arguments.mapping is not None,
-                "label-map": arguments.label_map is not None,
-                "votes": arguments.votes is not None,
-                "strategy": arguments.strategy not in {None, Task.REWRITE},
-                "on-failure": arguments.on_failure != "refuse",
-            },
-        )
+        if arguments.strategy not in {None, Task.REWRITE}:
+            raise PiiBenchError("--rewrite does not use --strategy: leave it out")
         if not is_prompted(arguments.model):
             raise PiiBenchError(
                 f"system {arguments.model!r} writes no text: --rewrite needs a chat model, --model"
@@ -366,9 +363,8 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
 
 
 def _check_corpus_arguments(arguments: argparse.Namespace) -> None:
-    for option in ("mapping", "explain", "json"):
-        if getattr(arguments, option):
-            raise PiiBenchError(f"--{option} is for one text, not for a corpus: leave it out")
+    if arguments.file == STANDARD_INPUT:
+        raise PiiBenchError("a corpus is a folder or a table, not standard input: name it")
     if arguments.out is None:
         raise PiiBenchError("--out is missing: where do the masked texts go?")
     if (arguments.query is None) == (arguments.query_column is None):
@@ -384,6 +380,8 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
             raise PiiBenchError(f"{path}: a folder has no columns; it takes --query and --out")
         return corpora.corpus_of_folder(path, out, force=force)
     if arguments.column is None:
+        # A path that cannot be read is the first thing to report.
+        open_binary(path).close()
         raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
     if arguments.column == arguments.query_column:
         raise PiiBenchError("--query-column is the column of the texts, which are masked")
@@ -395,16 +393,19 @@ def _load_masking_systems(arguments: argparse.Namespace) -> Sequence[System]:
     return masking_systems(load_systems(arguments.model, options, local_only=arguments.local_only))
 
 
-def _refuse_options(mode: str, given: dict[str, bool]) -> None:
-    """Raise an error for the first option that is given."""
-    for option, is_given in given.items():
-        if is_given:
-            raise PiiBenchError(f"{mode} does not use --{option}: leave it out")
+def _refuse_unused(mode: str, arguments: argparse.Namespace) -> None:
+    """Raise an error for the first option that a mode does not use and that is not its default."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    for option in _UNUSED[mode]:
+        if getattr(arguments, option) != parser.get_default(option):
+            name = option.replace("_", "-")
+            raise PiiBenchError(f"{mode} does not use --{name}: leave it out")
 
 
 def _read(path: Path) -> str:
     if path == STANDARD_INPUT:
-        return decode(sys.stdin.buffer.read(), "standard input")
+        return decode(standard_input().buffer.read(), "standard input")
     return read_text(path)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
-from pii_bench.models.catalog import LOCAL, ModelOptions, has_provider, resolve
+from pii_bench.models.catalog import LOCAL, TIMEOUT, ModelOptions, has_provider, resolve
 from pii_bench.systems import KEEP
 from pii_bench.systems.base import THIS_MACHINE, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -105,7 +105,7 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--timeout",
         type=positive,
-        default=120,
+        default=TIMEOUT,
         metavar="SECONDS",
         help="time limit of one attempt of a call (default: %(default)s)",
     )

@@ -11,6 +11,7 @@ from pii_bench.cli.run import get_responses, log_missing, plan, print_summary, r
 from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
+from pii_bench.models.catalog import TIMEOUT
 from pii_bench.runs.estimates import estimate_jobs
 from pii_bench.runs.jobs import close_systems, ledger_of
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
@@ -31,7 +32,10 @@ _FOR_LABELLED: Final = dict.fromkeys(
     ("taxonomy", "shots", "shots_source", "shots_by", "shots_seed", "chunk")
 )
 _FOR_CHAT: Final = {"max_tokens": None, "temperature": None, "votes": None, "output": "text"}
-_FOR_CALLED: Final = dict.fromkeys(("base_url", "rpm", "tpm", "price", "max_usd", "batch"))
+_FOR_CALLED: Final = {
+    **dict.fromkeys(("base_url", "rpm", "tpm", "price", "max_usd", "batch")),
+    "timeout": TIMEOUT,
+}
 
 
 def run_matrix(arguments: argparse.Namespace) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import getpass
 import socket
-import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_results, positive
-from pii_bench.cli.terminal import echo, log
+from pii_bench.cli.terminal import echo, log, standard_input
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
 
@@ -163,8 +162,8 @@ def _add_owner(settings: Settings, name: str) -> None:
 
 
 def _ask_password() -> str:
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\n")
+    if not (given := standard_input()).isatty():
+        return given.readline().rstrip("\n")
     password = getpass.getpass("Password: ")
     if password != getpass.getpass("Again: "):
         raise PiiBenchError("the two passwords differ; nothing was saved")

@@ -1,4 +1,4 @@
-"""Output of the commands: results on standard output; messages and progress on standard error."""
+"""Standard streams: results on standard output; messages and progress on standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TextIO, TypeVar
 
 from pii_bench import escaping
 from pii_bench.errors import PiiBenchError
@@ -73,6 +73,17 @@ def echo_exactly(text: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
         sys.stdout.flush()
+
+
+def standard_input() -> TextIO:
+    """Return standard input.
+
+    Raises:
+        PiiBenchError: it is closed.
+    """
+    if sys.stdin is None:
+        raise PiiBenchError("standard input is closed")
+    return sys.stdin
 
 
 def flush() -> None:

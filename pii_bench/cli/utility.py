@@ -28,7 +28,7 @@ from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import ModelOptions, has_provider
+from pii_bench.models.catalog import TIMEOUT, ModelOptions, has_provider
 from pii_bench.runs.mask_text import rewriting_system
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
@@ -203,10 +203,11 @@ def _load_chat(role: str, arguments: argparse.Namespace, max_tokens: int | None)
 def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
-    # Only a provider's model accepts a cap on its cost.
+    # Only a provider's model accepts a time limit and a cap on its cost.
     called = name is not None and has_provider(name)
+    timeout = arguments.timeout if called else TIMEOUT
     return SystemOptions(
-        model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
+        model=ModelOptions(base_url=base_url, timeout=float(timeout)),
         calls=CallPolicy(
             concurrency=concurrency_of(arguments, name),
             max_usd=arguments.max_usd if called else None,

@@ -10,11 +10,12 @@ import csv
 import difflib
 import io
 import json
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.rows import (
     BOM,
@@ -24,13 +25,14 @@ from pii_bench.datasets.rows import (
     parquet_schema,
 )
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.files import RecordError, get, open_binary, read_records, replacing, writing
+from pii_bench.files import RecordError, get, open_binary, read_places, replacing, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _PARQUET_TEXTS: Final = ("string", "large_string")
+_COLON: Final = re.compile(r":\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +127,38 @@ def _rename(part: Path, out: Path) -> None:
 
 def _json_lines(path: Path, column: str, query_column: str | None) -> Table:
     def rows() -> Iterator[Row]:
-        for line, record in read_records(path):
-            try:
-                # A null is a missing value, but a missing key may be a misspelt column.
-                text = None if record.get(column, "") is None else get(record, column, str)
-                query = query_column and get(record, query_column, str)
-            except RecordError as error:
-                raise InputFileError(path, str(error), line=line) from None
-            yield Row(f"{path}:{line}", text, query, partial(_json_line, record, column))
+        with open_binary(path) as file:
+            for line, start, record in read_places(path):
+                try:
+                    # A null is a missing value, but a missing key may be a misspelt column.
+                    text = None if record.get(column, "") is None else get(record, column, str)
+                    query = query_column and get(record, query_column, str)
+                except RecordError as error:
+                    raise InputFileError(path, str(error), line=line) from None
+                file.seek(start)
+                written = file.readline().decode("utf-8-sig").strip()
+                yield Row(f"{path}:{line}", text, query, partial(_json_line, written, column))
 
     return Table(rows, _rename)
 
 
-def _json_line(record: dict[str, Any], column: str, masked: str | None) -> str:
-    return json.dumps(record | {column: masked}, ensure_ascii=False) + "\n"
+def _json_line(line: str, column: str, masked: str | None) -> str:
+    """Return a JSON object with another value of the column, and all else as it is written.
+
+    A parsed number such as 1e400 could not be written again.
+    """
+    scan = json.JSONDecoder().raw_decode
+    parts, copied, place = [], 0, line.find('"')
+    while place >= 0:
+        key, end = scan(line, place)
+        start = next(_COLON.finditer(line, end)).end()
+        _, end = scan(line, start)
+        # Also an earlier value of a key that occurs twice, which a parser drops.
+        if key == column:
+            parts += [line[copied:start], json.dumps(masked, ensure_ascii=False)]
+            copied = end
+        place = line.find('"', end)
+    return "".join(parts) + line[copied:] + "\n"
 
 
 def _csv(path: Path, column: str, query_column: str | None) -> Table:

@@ -251,6 +251,10 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 )
 
 
+TIMEOUT: Final = 120
+"""Default seconds for one attempt of a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """Options of calling a model; none of them changes the requests.
@@ -262,7 +266,7 @@ class ModelOptions:
     """
 
     base_url: str | None = None
-    timeout: float = 120.0
+    timeout: float = TIMEOUT
     asked: bool = True
 
 

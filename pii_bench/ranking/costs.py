@@ -25,7 +25,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.catalog import Price
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pii_bench.ranking.stored import Run
     from pii_bench.runs.records import RunRecord
     from pii_bench.systems.base import System
-    from pii_bench.tasks import Status
 
 _HOUR = 3600
 
@@ -132,14 +131,6 @@ def usd_per_document(records: Iterable[RunRecord], price: Price | None) -> float
         if usages and len(counted) == len(usages):
             costs.append(sum(counted))
     return sum(costs) / len(costs) if costs else None
-
-
-def failed_share(rates: Mapping[Status, float] | None) -> float:
-    """Return the share of the scored samples without an answer."""
-    scored = {status: rate for status, rate in (rates or {}).items() if status.scored}
-    total = sum(scored.values())
-    failed = sum(rate for status, rate in scored.items() if not status.answered)
-    return failed / total if total else 0.0
 
 
 async def seconds_per_document(

@@ -326,17 +326,27 @@ def _cell(row: Row) -> str:
     return f"{text} {row.scored}/{row.gold}" if partial else text
 
 
+def _protection_in_words(masking: Sequence[Row]) -> str:
+    failed = fmean(row.failed for row in masking)
+    if failed == 1:
+        return "No sample has a usable answer."
+    protection = fmean(row.metrics["protection"] for row in masking)
+    retention = fmean(row.metrics["retention"] for row in masking)
+    words = (
+        f"Of the values that a query does not need, {1 - protection:.0%} can still be read.\n"
+        f"Of those that it needs, {1 - retention:.0%} are hidden."
+    )
+    if failed:
+        words += f"\n{failed:.1%} of the samples have no usable answer: their values count as both."
+    return words
+
+
 def _masking_in_words(own: Sequence[Row], rows: Sequence[Row]) -> str:
     """Describe the masking of a single system; empty if none or several were run."""
     masking = [row for row in own if row.task is Task.MASKING and row.headline is not None]
     if len({(row.model, row.strategy) for row in masking}) != 1:
         return ""
-    protection = fmean(row.metrics["protection"] for row in masking)
-    retention = fmean(row.metrics["retention"] for row in masking)
-    first = (
-        f"Of the values that a query does not need, {1 - protection:.0%} can still be read.\n"
-        f"Of those that it needs, {1 - retention:.0%} are hidden."
-    )
+    first = _protection_in_words(masking)
     headlines = {
         LADDER.get((row.model, row.strategy)): row.headline
         for row in rows

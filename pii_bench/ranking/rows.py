@@ -152,6 +152,14 @@ class Row:
         return self.gold is not None and self.scored == self.gold
 
     @property
+    def failed(self) -> float:
+        """Share of the scored samples without a usable answer, from 0 to 1; 0 if unknown."""
+        scored = {status: rate for status, rate in (self.rates or {}).items() if status.scored}
+        total = sum(scored.values())
+        failed = sum(rate for status, rate in scored.items() if not status.answered)
+        return failed / total if total else 0.0
+
+    @property
     def competes(self) -> bool:
         """True if the row is ranked: a complete run of a system, no oracle, with a headline."""
         whole = self.complete and self.headline is not None

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pii_bench.errors import InputFileError
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_text, write_whole
 from pii_bench.masking.tables import Row, append, begin, open_table
 from pii_bench.runs.mask_text import MaskingCounts, MaskingError
@@ -61,7 +61,7 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
     if not texts:
         raise InputFileError(folder, "contains no *.txt file")
     targets = {path: out / path.relative_to(folder) for path in texts}
-    waiting = [path for path in texts if force or not targets[path].exists()]
+    waiting = [path for path in texts if force or not targets[path].is_file()]
     rows = (
         (Row(str(path), read_text(path), None, _plain_text), partial(write_whole, targets[path]))
         for path in waiting
@@ -87,6 +87,7 @@ def corpus_of_table(
 
     Raises:
         InputFileError: the table cannot be read, or `out` cannot be used.
+        PiiBenchError: a row with a text has a blank query.
     """
     if out.suffix.lower() != path.suffix.lower():
         raise InputFileError(out, f"must end in {path.suffix!r}, like the input")
@@ -96,8 +97,13 @@ def corpus_of_table(
     if out.exists() and not force and not part.exists():
         raise InputFileError(out, "exists already; --force replaces it")
     table = open_table(path, column, query_column)
+    total = 0
     # Reading all rows reports a bad one before the first text is masked.
-    total = sum(1 for _ in table.rows())
+    for row in table.rows():
+        total += 1
+        if (row.text or "").strip() and row.query is not None and not row.query.strip():
+            what = "the query is blank: what will be asked about the text?"
+            raise PiiBenchError(f"{row.where}: {what}")
     done = begin(table, part, force=force)
     if done > total:
         raise InputFileError(part, f"has {done} rows, {path} only {total}; --force starts again")

@@ -21,7 +21,7 @@ from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import GoldTexts, TextTrace, Trace, find_traces
 from pii_bench.systems.base import THIS_MACHINE
-from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems, fault_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -324,20 +324,22 @@ async def _ask(system: System, sample: Sample) -> Prediction:
         prediction = read_response(
             card.task, response, card.output, card.taxonomy, sample.description
         )
-        reason = _failure(card.task, response, prediction)
+        reason = _failure(system, response, prediction)
         if not reason:
             return prediction
     # Outside the handler: the chained exception may contain the text.
     raise MaskingError(f"system {card.model!r} ({card.prompt}): {reason}; nothing is masked")
 
 
-def _failure(task: Task, response: Response, prediction: Prediction) -> str:
+def _failure(system: System, response: Response, prediction: Prediction) -> str:
     """Return the reason why an answer cannot be used; empty if it can."""
     if not prediction.status.answered:
-        return f"its answer is {prediction.status}"
+        # The answer of a chat model may look like a fault and quote the text.
+        fault = fault_of(response) if isinstance(system, PlugIn) else None
+        return fault or f"its answer is {prediction.status}"
     # The missing entities of a truncated answer would stay unmasked.
     cut = isinstance(response, Completion) and response.finish is Finish.LENGTH
-    if task is Task.DETECTION and (cut or Stage.CLOSE_OPEN in prediction.repairs):
+    if system.card.task is Task.DETECTION and (cut or Stage.CLOSE_OPEN in prediction.repairs):
         return "its answer was cut off"
     return ""
 

@@ -22,7 +22,14 @@ from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import REPLAY, ModelOptions, check_model, model_names, resolve
+from pii_bench.models.catalog import (
+    REPLAY,
+    TIMEOUT,
+    ModelOptions,
+    check_model,
+    model_names,
+    resolve,
+)
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import GOLD, System, SystemCard
 from pii_bench.systems.detectors import DETECTORS, detector_names
@@ -228,6 +235,7 @@ def _refuse_all_options(name: str, options: SystemOptions) -> None:
         "--output": None if options.output == "text" else options.output,
         "--votes": options.votes,
         "--base-url": options.model.base_url,
+        "--timeout": None if options.model.timeout == TIMEOUT else options.model.timeout,
         "--label-map": options.label_map,
         "--keep": options.keep,
         **options.label_options,

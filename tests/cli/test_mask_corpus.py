@@ -95,6 +95,16 @@ def test_existing_files_are_skipped_unless_forced(
     assert "mask: texts: 3\n" in capsys.readouterr().err
 
 
+def test_a_folder_in_the_place_of_a_masked_text_is_an_error(
+    letters: Path, replay: str, capsys: Capsys
+) -> None:
+    Path("out/a.txt").mkdir(parents=True)
+
+    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
+
+    assert "pii-bench: out/a.txt: cannot be written: Is a directory\n" in capsys.readouterr().err
+
+
 def test_a_column_is_masked_for_the_query_of_each_row(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
@@ -215,6 +225,21 @@ def test_a_bad_row_is_an_error_before_any_call(
     assert protocol_server.requests == []
 
 
+def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    write_lines(table, [{"text": "", "ask": ""}, {"text": "Ann Lee", "ask": " "}])
+    options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl")
+
+    assert mask(table, *options, *behind(protocol_server)) == 2
+
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"pii-bench: {table}:2: the query is blank: what will be asked about the text?"
+    )
+    assert protocol_server.requests == []
+    assert not Path("o.jsonl.part").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -223,8 +248,8 @@ def test_a_bad_row_is_an_error_before_any_call(
         ("letters --out o --query Q --query-column ask", "what will be asked about the texts? Gi"),
         ("letters --out o --query=", "the query is blank: what will be asked about the texts?"),
         ("letters --out o --query Q --column a", "letters: a folder has no columns; it takes --qu"),
-        ("letters --out o --query Q --mapping m", "--mapping is for one text, not for a corpus"),
-        ("letters --out o --query Q --explain", "--explain is for one text, not for a corpus"),
+        ("letters --out o --query Q --mapping m", "a corpus does not use --mapping: leave it out"),
+        ("letters --out o --query Q --explain", "a corpus does not use --explain: leave it out"),
         ("letters --out letters --query Q", "letters: must not be inside letters, nor contain it"),
         (
             "letters --out letters/o --query Q",
@@ -244,9 +269,9 @@ def test_a_bad_row_is_an_error_before_any_call(
             "rows.txt --column text --query Q --out o.txt",
             "unknown ending of a table '.txt' (allowe",
         ),
+        ("--query Q --out o", "a corpus is a folder or a table, not standard input: name it"),
+        ("gone --query Q --out o", "gone: No such file or directory"),
         ("gone.jsonl --column text --query Q --out o.jsonl", "gone.jsonl: No such file or direct"),
-        ("--unmask --mapping m --out o", "--unmask does not use --out: leave it out"),
-        ("--unmask --mapping m --query-column q", "--unmask does not use --query-column"),
     ],
 )
 @pytest.mark.usefixtures("letters")

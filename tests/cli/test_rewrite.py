@@ -153,6 +153,8 @@ def test_nothing_is_printed_if_the_model_fails_and_no_message_quotes(
     [
         ((), "system 'encoder' writes no text: --rewrite needs a chat model"),
         (("--model", "M", "--mapping", "m.json"), "--rewrite does not use --mapping"),
+        (("--model", "M", "--json"), "--rewrite does not use --json"),
+        (("--model", "M", "--workers", "3"), "--rewrite does not use --workers"),
         (("--model", "M", "--strategy", "naive"), "--rewrite does not use --strategy"),
         (("--model", "M", "--on-failure", "mask-all"), "--rewrite does not use --on-failure"),
         (("--model", "M", "--output", "schema"), "'rewrite' has no schema"),

@@ -124,7 +124,8 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
     # What is set for chat models does not reach the last.
     config = write(Path(), 'models = ["openai/a", "openai/b", "gold+none"]', "limit = 2")
 
-    assert run(config, *at(protocol_server), "--max-tokens", "100") == 1
+    options = ("--max-tokens", "100", "--timeout", "60")
+    assert run(config, *at(protocol_server), *options) == 1
 
     output = capsys.readouterr()
     assert "\nopenai/a+naive: provider 'openai' refuses model 'a': HTTP 404" in output.err

@@ -110,6 +110,27 @@ def test_another_broken_pipe_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().err == "pii-bench: Broken pipe\n"
 
 
+@pytest.mark.parametrize(
+    ("closed", "command", "message"),
+    [
+        ("<&-", ["mask", "--query", "Q"], "pii-bench: standard input is closed\n"),
+        (">&-", ["data", "stats"], "pii-bench: standard output is closed\n"),
+        # The message is not printed to standard output instead.
+        ("2>&-", ["score", "gone.jsonl", "--dataset", "demo"], ""),
+    ],
+)
+def test_a_closed_stream_is_no_traceback(closed: str, command: list[str], message: str) -> None:
+    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *command],
+        capture_output=True,
+        env=environment(),
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
 def test_characters_that_the_encoding_lacks_are_escaped() -> None:
     done = subprocess.run(  # noqa: S603 -- our own interpreter and code
         [*COMMAND, "score", "gone.jsonl", "--dataset", "é\u4e8c.jsonl"],

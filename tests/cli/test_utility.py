@@ -84,7 +84,9 @@ def test_answers_and_verdicts_become_scores(
 ) -> None:
     protocol_server.script(reply)
 
-    assert utility(protocol_server, "--model", "gold+gold", *judge(protocol_server))
+    # The time limit is for the answerer and the judge.
+    options = ("--model", "gold+gold", "--timeout", 60)
+    assert utility(protocol_server, *options, *judge(protocol_server))
 
     # Two samples: four answers each, and two verdicts on each that is masked; gold's answers
     # under two names are judged once.

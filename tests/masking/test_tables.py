@@ -64,6 +64,28 @@ def test_json_lines_change_only_in_the_texts(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "masked"),
+    [
+        (
+            '{"n": 1e400, "m": 0.10000000000000000001, "text": "ann"}',
+            '{"n": 1e400, "m": 0.10000000000000000001, "text": "ANN"}',
+        ),
+        ('{"a":{"text":"x:y"},"text":"ann"}', '{"a":{"text":"x:y"},"text":"ANN"}'),
+        ('\ufeff{ "te\\u0078t" : "ann\\n" , "a": [] }\r', '{ "te\\u0078t" : "ANN\\n" , "a": [] }'),
+        # A parser keeps the last value of a key, but the file has both.
+        ('{"text": "bo", "text": "ann"}', '{"text": "ANN", "text": "ANN"}'),
+        ('{"text": "\\ud800"}', '{"text": "\\ud800"}'),
+    ],
+)
+def test_a_line_of_json_is_kept_as_it_is_written(tmp_path: Path, line: str, masked: str) -> None:
+    table = open_table(write(tmp_path / "in.jsonl", f"{line}\n"), "text")
+
+    mask(table, tmp_path / "out.jsonl")
+
+    assert (tmp_path / "out.jsonl").read_bytes().decode() == f"{masked}\n"
+
+
 def test_csv_changes_only_in_the_texts(tmp_path: Path) -> None:
     table = open_table(write(tmp_path / "in.csv", CSV), "text", "ask")
 

@@ -13,12 +13,10 @@ from pii_bench.ranking.costs import (
     Assumptions,
     Bill,
     bill,
-    failed_share,
     seconds_per_document,
     usd_per_document,
 )
 from pii_bench.runs.records import Failure, RunRecord
-from pii_bench.tasks import Status
 
 if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
@@ -92,14 +90,6 @@ def test_without_a_price_or_counts_no_price_is_made_up() -> None:
     assert usd_per_document([record(THOUSAND_IN_HUNDRED_OUT)], None) is None
     assert usd_per_document([record(UNCOUNTED)], PRICE) is None
     assert usd_per_document([], PRICE) is None
-
-
-def test_failed_are_those_that_the_system_caused() -> None:
-    rates = {Status.OK: 0.5, Status.REPAIRED: 0.1, Status.REFUSED: 0.2, Status.INFRA_ERROR: 0.2}
-
-    assert failed_share(rates) == pytest.approx(0.25)  # 0.2 of 0.8
-    assert failed_share({Status.INFRA_ERROR: 1.0}) == 0
-    assert failed_share(None) == 0
 
 
 class Sleeper:

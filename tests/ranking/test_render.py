@@ -225,6 +225,23 @@ def test_a_run_stands_above_the_ladder_and_the_best_published_figure() -> None:
     )
 
 
+def test_no_leak_is_claimed_if_no_sample_has_a_usable_answer() -> None:
+    failed = replace(masking(Source.RUN, "m", "naive", 0.0), rates={Status.MALFORMED: 1.0})
+
+    assert summarise([failed], RAN, [Task.MASKING]).endswith("\n\nNo sample has a usable answer.\n")
+
+
+def test_samples_without_a_usable_answer_are_named_with_what_leaks() -> None:
+    rates = {Status.OK: 0.75, Status.MALFORMED: 0.25}
+    partly = replace(masking(Source.RUN, "m", "naive", 0.7), rates=rates)
+
+    assert summarise([partly], RAN, [Task.MASKING]).endswith(
+        "Of the values that a query does not need, 40% can still be read.\n"
+        "Of those that it needs, 25% are hidden.\n"
+        "25.0% of the samples have no usable answer: their values count as both.\n"
+    )
+
+
 def test_nothing_is_said_of_a_mean_over_several_systems() -> None:
     rows = [masking(Source.RUN, "m", strategy, 0.7) for strategy in ("naive", "self-cot")]
 

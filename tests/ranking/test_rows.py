@@ -161,6 +161,14 @@ def test_the_metrics_of_a_task_are_columns_in_their_order(task: Task) -> None:
     assert ("f1" in names) == (task is not Task.DETECTION)
 
 
+def test_failed_are_those_that_the_system_caused() -> None:
+    rates = {Status.OK: 0.5, Status.REPAIRED: 0.1, Status.REFUSED: 0.2, Status.INFRA_ERROR: 0.2}
+
+    assert replace(row(0.5), rates=rates).failed == pytest.approx(0.25)  # 0.2 of 0.8
+    assert replace(row(0.5), rates={Status.INFRA_ERROR: 1.0}).failed == 0
+    assert replace(row(0.5), rates=None).failed == 0
+
+
 def test_what_is_unknown_is_no_metric() -> None:
     assert metrics_of(evaluate(Task.DETECTION, [make_sample()], {})) == {}
 

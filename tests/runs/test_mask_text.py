@@ -20,7 +20,7 @@ from pii_bench.runs.mask_text import (
     mask_for_query,
     masking_systems,
 )
-from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems
 from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
 from pii_bench.systems.prompted import PromptedSystem, VotedSystem
 from pii_bench.taxonomy import PiiType
@@ -118,6 +118,22 @@ def test_a_failed_detection_is_an_error_for_every_setting(
     with pytest.raises(MaskingError, match=rf"'fake/one' \(detection\): .*{reason}; nothing is"):
         asyncio.run(ask(TEXT, QUERY, systems, on_failure=on_failure))  # type: ignore[arg-type]
     assert len(model.asked) == 1
+
+
+def test_the_error_names_the_exception_of_a_plug_in_without_its_message() -> None:
+    detection, related = chat(ValueError(TEXT))[1]
+
+    with pytest.raises(MaskingError) as caught:
+        masked((PlugIn(detection, source=""), related))
+
+    assert str(caught.value) == (
+        "system 'fake/one' (detection): the plug-in raised ValueError; nothing is masked"
+    )
+
+
+def test_an_answer_of_a_chat_model_is_not_quoted_as_the_fault_of_a_plug_in() -> None:
+    with pytest.raises(MaskingError, match=r": its answer is malformed; nothing is masked$"):
+        masked(chat(Completion(f"error: the plug-in {TEXT}", Finish.STOP))[1])
 
 
 FAILED = (Completion("Hm.", Finish.STOP), CallError("timeout"))

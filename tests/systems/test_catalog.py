@@ -133,6 +133,7 @@ def test_a_name_is_split_at_its_last_plus() -> None:
         ("bilstm-crf+all", {"votes": 5}, "does not use --votes"),
         ("bilstm-crf", {"temperature": "default"}, "does not use --temperature"),
         ("bilstm-crf", {"model": ModelOptions("http://localhost")}, "does not use --base-url"),
+        ("bilstm-crf", {"model": ModelOptions(timeout=3.0)}, "does not use --timeout"),
         ("bilstm-crf", {"keep": "more"}, "does not use --keep"),
         ("bilstm-crf", {"chunk": 9}, "does not use --chunk"),
         ("bilstm-crf", {"calls": CallPolicy(max_usd=1.0)}, "makes no calls: leave --max-usd out"),
