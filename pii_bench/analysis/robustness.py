@@ -7,7 +7,7 @@ same system's run on the dataset that it was made from.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pii_bench.datasets.sample import perturbation_of
@@ -100,24 +100,27 @@ def _compare(
     original: EvaluatedRun, run: EvaluatedRun, kind: str, versions: Mapping[str, Sample]
 ) -> Iterator[Robustness]:
     """Yield the figures of one kind; `versions` is by the id of the original."""
-    clusters = clusters_of(original.samples), clusters_of(run.samples)
+    clusters = clusters_of(original.samples)
     samples = {sample.id: sample for sample in original.samples}
-    ids = {source: version.id for source, version in versions.items()}
+    scores = {score.id: score for score in run.evaluation.scores}
     task = run.name.task
+    # The scores of the samples that are scored in both forms, under the ids of the originals.
+    befores, afters = [], []
+    for score in original.evaluation.scores:
+        version = versions.get(score.id)
+        if version is not None and version.id in scores:
+            befores.append(score)
+            afters.append(replace(scores[version.id], id=score.id))
     for column, metric in run.metrics.items():
         if column not in original.metrics:
             continue
-        pair = _pair_scores(
-            scores_of(original.evaluation, metric, clusters[0]),
-            scores_of(run.evaluation, metric, clusters[1]),
-            ids,
-        )
-        if pair is None:
+        before = scores_of(replace(original.evaluation, scores=befores), metric, clusters)
+        after = scores_of(replace(run.evaluation, scores=afters), metric, clusters)
+        if before is None or after is None:
             continue
-        before, after = pair
         same = [
             _answer(samples[source], original.predictions[source], task)
-            == _answer(versions[source], run.predictions[ids[source]], task)
+            == _answer(versions[source], run.predictions[versions[source].id], task)
             for source in before.ids
         ]
         consistent = Scores(before.ids, before.clusters, tuple(map(float, same)))
@@ -136,25 +139,6 @@ def _compare(
             consistency_low=consistency.low if consistency else None,
             consistency_high=consistency.high if consistency else None,
         )
-
-
-def _pair_scores(
-    before: Scores | None, after: Scores | None, version_of: Mapping[str, str]
-) -> tuple[Scores, Scores] | None:
-    """Return the scores of the samples that both have, under the originals' ids; None if none."""
-    if before is None or after is None:
-        return None
-    places = {sample_id: place for place, sample_id in enumerate(after.ids)}
-    first = before.on({source for source, version in version_of.items() if version in places})
-    if first is None:
-        return None
-    order = [places[version_of[source]] for source in first.ids]
-
-    def reorder(column: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(column[place] for place in order)
-
-    parts = None if after.parts is None else (reorder(after.parts[0]), reorder(after.parts[1]))
-    return first, Scores(first.ids, first.clusters, reorder(after.values), parts)
 
 
 def _answer(sample: Sample, prediction: Prediction, task: Task) -> Answer:

@@ -189,14 +189,13 @@ def commission(order: Order, number: int) -> Commission:
         InputFileError: If a pool or table is invalid.
         RuntimeError: If all attempts to draw people without conflicts fail.
     """
-    plan = _plan(order.name)
-    planned = plan.commissions[number - 1]
+    planned = _plan(order.name)[number - 1]
     random = Random(f"{SEED}/{order.name}/{number}")
     voices = load_voices()
     theme = _theme(voices, planned.types, random)
     profiles, relation = _people(order, planned.types, voices.themes[theme].facts, random)
     facts = sum(len(profile.facts) for profile in profiles.values())
-    facts_to_mean = facts * order.size / plan.entities
+    facts_to_mean = facts * order.size / sum(order.types.values())
     person = random.choice(voices.people_of(planned.writer, theme))
     voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
@@ -245,16 +244,8 @@ class _Planned:
     domains: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The plan of a set: its number of entities and its commissions."""
-
-    entities: int
-    commissions: Sequence[_Planned]
-
-
 @cache
-def _plan(name: str) -> _Plan:
+def _plan(name: str) -> list[_Planned]:
     order, voices = ORDERS[name], load_voices()
     random = Random(f"{SEED}/{name}")
     queries = order.size * order.queries
@@ -282,7 +273,7 @@ def _plan(name: str) -> _Plan:
                 domains=domains[of_queries],
             )
         )
-    return _Plan(sum(order.types.values()), commissions)
+    return commissions
 
 
 def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> list[list[PiiType]]:

@@ -10,12 +10,12 @@ import datetime as dt
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.construction.pools import VALUES, load_pools, read_values
 from pii_bench.datasets.check.run import sample_problems
@@ -33,12 +33,13 @@ from pii_bench.taxonomy import PiiType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pii_bench.construction.pools import Country
     from pii_bench.datasets.sample import Entity, Sample
     from pii_bench.datasets.value_formats import Amount
 
     Change = Callable[[str, Random, float], str]
     """Returns another text for a text, given the source of randomness and the rate."""
+    Rewrite = Callable[[str, Entity | None], str]
+    """Returns another text for a piece of a sample, given the entity that contains it, if any."""
 
 TRIES: Final = 20
 """The number of draws of a version before its sample is left out."""
@@ -57,7 +58,8 @@ class Kind:
     Attributes:
         description: what the kind does, for help texts.
         rate: the default share of letters, words, marks or values that it changes.
-        change: the change of every piece; None if the kind has a rewriter of its own.
+        start: returns what rewrites the pieces of one sample, given the source of randomness and
+            the rate.
         values: True if it changes values: those of entities and of `meta.public`.
         words: True if it changes the text between values too. Otherwise it changes a value only
             if no other annotation overlaps it.
@@ -66,7 +68,7 @@ class Kind:
 
     description: str
     rate: float
-    change: Change | None = None
+    start: Callable[[Sample, Random, float], Rewrite]
     values: bool = True
     words: bool = False
     query: bool = False
@@ -164,7 +166,7 @@ def _entity_texts(sample: Sample) -> set[str]:
 def _perturb(sample: Sample, kind_name: str, random: Random, rate: float) -> Sample | None:
     """Draw one version; None if the annotations cannot follow the text."""
     kind = KINDS[kind_name]
-    rewriter = _rewriter(kind_name, sample, random, rate)
+    rewrite = kind.start(sample, random, rate)
     cut_sample = cut(sample, public=True)
     # A value that occurs twice gets the same new text.
     new_values: dict[str, str] = {}
@@ -172,10 +174,10 @@ def _perturb(sample: Sample, kind_name: str, random: Random, rate: float) -> Sam
     for piece in cut_sample.pieces:
         text = piece.text
         if not piece.inside:
-            texts.append(rewriter.rewrite(text, None) if kind.words else text)
+            texts.append(rewrite(text, None) if kind.words else text)
         elif kind.values and (kind.words or piece.whole):
             if text not in new_values:
-                new_values[text] = rewriter.rewrite(text, cut_sample.entity(piece))
+                new_values[text] = rewrite(text, cut_sample.entity(piece))
             texts.append(new_values[text])
         else:
             texts.append(text)
@@ -184,75 +186,38 @@ def _perturb(sample: Sample, kind_name: str, random: Random, rate: float) -> Sam
         return changed
     for before, after in zip(sample.entities, changed.entities, strict=True):
         new_values[before.text] = after.text
-    query = _rewrite_query(changed.query, new_values, rewriter if kind.query else None)
+    query = _rewrite_query(changed.query, new_values, rewrite if kind.query else None)
     return replace(changed, query=query)
 
 
-def _rewrite_query(query: str, new_values: Mapping[str, str], rewriter: Rewriter | None) -> str:
+def _rewrite_query(query: str, new_values: Mapping[str, str], rewrite: Rewrite | None) -> str:
     """Replace the values that a query quotes, and rewrite its other words if asked to."""
     # The longest first, so that a value that contains another is replaced as a whole.
     values = "|".join(re.escape(text) for text in sorted(new_values, key=len, reverse=True))
-    matches = re.finditer(rf"(?<!\w)(?:{values})(?!\w)", query) if values else ()
-    parts: list[str] = []
-    end = 0
-    for match in matches:
-        parts += [_rewrite_words(query[end : match.start()], rewriter), new_values[match[0]]]
-        end = match.end()
-    parts.append(_rewrite_words(query[end:], rewriter))
+    # Every second part is a value.
+    parts = re.split(rf"(?<!\w)({values})(?!\w)", query) if values else [query]
+    parts[1::2] = [new_values[value] for value in parts[1::2]]
+    if rewrite is not None:
+        parts[::2] = [rewrite(words, None) for words in parts[::2]]
     return "".join(parts)
 
 
-def _rewrite_words(text: str, rewriter: Rewriter | None) -> str:
-    return text if rewriter is None else rewriter.rewrite(text, None)
+def _each_piece(change: Change) -> Callable[[Sample, Random, float], Rewrite]:
+    """Change every piece in the same way."""
+    return lambda _, random, rate: lambda text, _: change(text, random, rate)
 
 
-class Rewriter(Protocol):
-    """Rewrites the pieces of one sample."""
+def _unusual_names(sample: Sample, random: Random, rate: float) -> Rewrite:
+    """Replace full names by unusual ones that fit the pronouns of the text."""
+    pronoun = _pronoun(sample.description)
 
-    def rewrite(self, text: str, entity: Entity | None) -> str:
-        """Return another text for a piece; `entity` contains the piece, None if none does."""
-
-
-def _rewriter(kind: str, sample: Sample, random: Random, rate: float) -> Rewriter:
-    if (change := KINDS[kind].change) is not None:
-        return _ChangeRewriter(random, rate, change)
-    match kind:
-        case "names":
-            return _NameRewriter(random, rate, _pronoun(sample.description))
-        case "addresses":
-            countries = load_pools("test").countries
-            country = countries[random.choice(sorted(countries.keys() - _ENGLISH))]
-            return _AddressRewriter(random, rate, country)
-        case _:
-            language = random.randrange(len(_table()["words"]["languages"]))
-            return _WordRewriter(random, rate, language)
-
-
-@dataclass(frozen=True, slots=True)
-class _ChangeRewriter:
-    """Changes every piece in the same way."""
-
-    random: Random
-    rate: float
-    change: Change
-
-    def rewrite(self, text: str, _: Entity | None) -> str:
-        return self.change(text, self.random, self.rate)
-
-
-@dataclass(frozen=True, slots=True)
-class _NameRewriter:
-    """Replaces full names by unusual ones that fit a pronoun."""
-
-    random: Random
-    rate: float
-    pronoun: str
-
-    def rewrite(self, text: str, entity: Entity | None) -> str:
+    def rewrite(text: str, entity: Entity | None) -> str:
         is_name = entity is not None and entity.type == PiiType.PER
-        if not is_name or " " not in text or self.random.random() >= self.rate:
+        if not is_name or " " not in text or random.random() >= rate:
             return text
-        return _unusual_name(self.random, self.pronoun)
+        return _unusual_name(random, pronoun)
+
+    return rewrite
 
 
 def _pronoun(text: str) -> str:
@@ -286,21 +251,15 @@ def _unusual_name(random: Random, pronoun: str) -> str:
             return f"{first} {last}"
 
 
-@dataclass(frozen=True, slots=True)
-class _AddressRewriter:
-    """Replaces streets and cities by those of a country where English is not spoken.
+def _foreign_places(_: Sample, random: Random, rate: float) -> Rewrite:
+    """Replace streets and cities by those of a country where English is not spoken."""
+    countries = load_pools("test").countries
+    country = countries[random.choice(sorted(countries.keys() - _ENGLISH))]
+    # So that two places stay different.
+    used: set[str] = set()
 
-    Attributes:
-        used: streets and cities in the version, so that two places stay different.
-    """
-
-    random: Random
-    rate: float
-    country: Country
-    used: set[str] = field(default_factory=set)
-
-    def rewrite(self, text: str, entity: Entity | None) -> str:
-        if entity is None or entity.type != PiiType.LOC or self.random.random() >= self.rate:
+    def rewrite(text: str, entity: Entity | None) -> str:
+        if entity is None or entity.type != PiiType.LOC or random.random() >= rate:
             return text
         match entity.category:
             case "Street Address":
@@ -311,38 +270,32 @@ class _AddressRewriter:
                 is_street = re.search(r"\d", text) is not None
             case _:
                 return text
-        places = set(self.country.streets if is_street else self.country.cities)
-        unused = sorted(places - self.used)
+        places = set(country.streets if is_street else country.cities)
+        unused = sorted(places - used)
         if not unused:
             return text
-        place = self.random.choice(unused)
-        self.used.add(place)
-        return place.format(n=self.random.randrange(2, 190))
+        place = random.choice(unused)
+        used.add(place)
+        return place.format(n=random.randrange(2, 190))
+
+    return rewrite
 
 
-@dataclass(frozen=True, slots=True)
-class _WordRewriter:
-    """Replaces common words by those of another language.
+def _foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
+    """Replace common words by those of another language."""
+    words = _table()["words"]
+    language = random.randrange(len(words["languages"]))
 
-    Attributes:
-        language: index of the language in the table of words.
-    """
-
-    random: Random
-    rate: float
-    language: int
-
-    def rewrite(self, text: str, _: Entity | None) -> str:
-        return _common_words().sub(self._translate, text)
-
-    def _translate(self, match: re.Match[str]) -> str:
+    def translate(match: re.Match[str]) -> str:
         word = match[0]
-        if self.random.random() >= self.rate:
+        if random.random() >= rate:
             return word
-        translation: str = _table()["words"]["same"][word.lower()][self.language]
+        translation: str = words["same"][word.lower()][language]
         if word[0].isupper():
             return translation[0].upper() + translation[1:]
         return translation
+
+    return lambda text, _: _common_words().sub(translate, text)
 
 
 @cache
@@ -481,19 +434,30 @@ def _change_numbers(text: str, random: Random, rate: float) -> str:
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
-        "names": Kind("unusual names: rare, joined, of words, other scripts", 1),
-        "addresses": Kind("streets and cities of another language", 1),
-        "dates": Kind("dates and times in another format", 1, _change_dates),
-        "numbers": Kind("amounts and long numbers in another format", 1, _change_numbers),
-        "foreign-words": Kind(
-            "common words of another language", 0.5, values=False, words=True, query=True
+        "names": Kind("unusual names: rare, joined, of words, other scripts", 1, _unusual_names),
+        "addresses": Kind("streets and cities of another language", 1, _foreign_places),
+        "dates": Kind("dates and times in another format", 1, _each_piece(_change_dates)),
+        "numbers": Kind(
+            "amounts and long numbers in another format", 1, _each_piece(_change_numbers)
         ),
-        "lower-case": Kind("no capitals", 1, in_small_letters, words=True, query=True),
-        "upper-case": Kind("capitals alone", 1, in_capitals, words=True, query=True),
-        "typos": Kind("letters mistyped", 0.03, with_typos, words=True, query=True),
-        "ocr": Kind("letters and digits misread", 0.05, misread, words=True),
+        "foreign-words": Kind(
+            "common words of another language",
+            0.5,
+            _foreign_words,
+            values=False,
+            words=True,
+            query=True,
+        ),
+        "lower-case": Kind("no capitals", 1, _each_piece(in_small_letters), words=True, query=True),
+        "upper-case": Kind("capitals alone", 1, _each_piece(in_capitals), words=True, query=True),
+        "typos": Kind("letters mistyped", 0.03, _each_piece(with_typos), words=True, query=True),
+        "ocr": Kind("letters and digits misread", 0.05, _each_piece(misread), words=True),
         "punctuation": Kind(
-            "no marks at the end of words", 1, without_punctuation, words=True, query=True
+            "no marks at the end of words",
+            1,
+            _each_piece(without_punctuation),
+            words=True,
+            query=True,
         ),
     }
 )

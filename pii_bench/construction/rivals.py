@@ -46,8 +46,7 @@ class Rivals:
     def __init__(self, recorded: Recorded, without: Container[str] = ()) -> None:
         # How many texts of a set have a feature: set, what it is, and which.
         self.used: Counter[tuple[str, str, str]] = Counter()
-        self.holders: dict[tuple[str, ...], set[str]] = {}
-        self.grams: dict[str, int] = {}
+        self.grams: dict[str, set[tuple[str, ...]]] = {}
         self.values: dict[str, dict[str, str]] = {"test": {}, "train": {}}
         self.runs: dict[str, dict[tuple[str, ...], str]] = {"test": {}, "train": {}}
         for name in ORDERS:
@@ -95,11 +94,12 @@ class Rivals:
 
     def _near(self, sample_id: str, sample: Sample) -> Iterator[tuple[str, str]]:
         grams = word_grams(blanked(sample))
-        shared: Counter[str] = Counter()
-        for gram in grams:
-            shared.update(self.holders.get(gram, set()) - {sample_id})
-        for other, count in shared.most_common(1):
-            share = count / max(min(len(grams), self.grams[other]), 1)
+        shared = {
+            other: len(grams & theirs) for other, theirs in self.grams.items() if other != sample_id
+        }
+        if shared:
+            other = max(shared, key=shared.__getitem__)
+            share = shared[other] / max(min(len(grams), len(self.grams[other])), 1)
             if share > _NEAR:
                 yield "near-duplicate", f"{share:.2f} of its 5-grams are those of {other}"
 
@@ -122,10 +122,7 @@ class Rivals:
         self.used.update(
             (name, what, which.casefold()) for what, which in _features(marked, samples)
         )
-        grams = word_grams(blanked(first))
-        self.grams[marked.id] = len(grams)
-        for gram in grams:
-            self.holders.setdefault(gram, set()).add(marked.id)
+        self.grams[marked.id] = word_grams(blanked(first))
         for text in _values(first):
             self.values[split].setdefault(text.casefold(), marked.id)
         for run in _runs(samples):

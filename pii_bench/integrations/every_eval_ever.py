@@ -290,7 +290,7 @@ def _result(
                 "samples": str(len(task.dataset.samples)),
             },
         },
-        "metric_config": METRICS[metric].document(),
+        "metric_config": METRICS[metric].document(metric),
         "score_details": {
             "score": row.metrics[metric],
             "details": _details(row),

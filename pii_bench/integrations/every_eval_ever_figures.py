@@ -30,26 +30,28 @@ WITHHELD: Final = "[withheld]"
 """Replaces an input that must not be published; the schema requires a text."""
 
 
+_COMMON: Final = frozenset({"f1", "precision", "recall"})
+"""Columns that other projects define in the same way; the ids of others are in our namespace."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A column of the leaderboard; all values are from 0 to 1.
 
     Attributes:
-        id: a common one if other projects define it the same way, else in our namespace.
         kind: its family.
     """
 
-    id: str
     name: str
     kind: str
     description: str
     lower_is_better: bool = False
 
-    def document(self) -> dict[str, Any]:
+    def document(self, column: str) -> dict[str, Any]:
         """Return the object `metric_config`."""
         return {
             "evaluation_description": self.description,
-            "metric_id": self.id,
+            "metric_id": column if column in _COMMON else f"pii_bench.{column}",
             "metric_name": self.name,
             "metric_kind": self.kind,
             "metric_unit": "proportion",
@@ -63,74 +65,61 @@ class Metric:
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         "strict_f1": Metric(
-            "pii_bench.strict_f1",
             "Strict-F1",
             "f1",
             "F1 over text and type, person by person under the best matching; mean over samples.",
         ),
         "ent_f1": Metric(
-            "pii_bench.ent_f1",
             "Ent-F1",
             "f1",
             "F1 over the texts of all people together, types ignored; mean over samples.",
         ),
-        "f1": Metric("f1", "F1", "f1", "F1 over texts; mean over samples."),
+        "f1": Metric("F1", "f1", "F1 over texts; mean over samples."),
         "rouge_l_f": Metric(
-            "pii_bench.rouge_l_f",
             "RougeL-F",
             "rouge",
             "F1 with the longest common subsequence instead of equality; mean over samples.",
         ),
         "precision": Metric(
-            "precision",
             "Precision",
             "precision",
             "Precision of the headline figure; mean over samples.",
         ),
-        "recall": Metric(
-            "recall", "Recall", "recall", "Recall of the headline figure; mean over samples."
-        ),
+        "recall": Metric("Recall", "recall", "Recall of the headline figure; mean over samples."),
         "ent_matched_f1": Metric(
-            "pii_bench.ent_matched_f1",
             "Ent-F1, matched",
             "f1",
             "F1 over texts, person by person under the best matching; mean over samples.",
         ),
         "micro_f1": Metric(
-            "pii_bench.micro_f1",
             "F1, micro",
             "f1",
             "The headline F1 of counts that are summed over all samples.",
         ),
         "micro_ent_f1": Metric(
-            "pii_bench.micro_ent_f1",
             "Ent-F1, micro",
             "f1",
             "Ent-F1 of counts that are summed over all samples.",
         ),
         "hallucination_rate": Metric(
-            "pii_bench.hallucination_rate",
             "Hallucination rate",
             "rate",
             "Share of the predicted texts that are not in the description.",
             lower_is_better=True,
         ),
         "protection": Metric(
-            "pii_bench.protection",
             "Protection",
             "share",
             "Share of the texts that the query does not need of which the masked text shows no "
             "character; mean over samples.",
         ),
         "retention": Metric(
-            "pii_bench.retention",
             "Retention",
             "share",
             "Share of the texts that the query needs of which the masked text shows an occurrence "
             "in full; mean over samples.",
         ),
         "collateral": Metric(
-            "pii_bench.collateral",
             "Collateral",
             "share",
             "Share of the characters that are no PII and are masked; mean over samples with a "
@@ -138,13 +127,11 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             lower_is_better=True,
         ),
         "h": Metric(
-            "pii_bench.h",
             "H",
             "harmonic_mean",
             "Harmonic mean of the mean protection and the mean retention.",
         ),
         "weighted_protection": Metric(
-            "pii_bench.weighted_protection",
             "Protection, weighted",
             "share",
             "Protection where each text weighs as much as the tier of its sensitivity, 1 to 3; "
@@ -152,7 +139,6 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
         ),
         **{
             f"leak_{name}": Metric(
-                f"pii_bench.leak_{name}",
                 f"Leak, {manner}",
                 "share",
                 f"Share of all texts not needed that a rewriting tells {manner}.",

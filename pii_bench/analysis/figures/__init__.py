@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.results import analyse
 from pii_bench.errors import MissingExtraError
-from pii_bench.files import writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pii_bench.analysis.results import Analysis
     from pii_bench.analysis.runs import EvaluatedRun
@@ -69,8 +67,9 @@ def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
     if find_spec("matplotlib") is None:
         raise MissingExtraError("matplotlib, which draws the figures,", _INSTALL)
     from pii_bench.analysis.figures.draw import draw_all
+    from pii_bench.analysis.figures.style import save
 
-    return draw_all(analysis, folder)
+    return [path for name, figure in draw_all(analysis) for path in save(figure, folder, name)]
 
 
 def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures:
@@ -82,21 +81,18 @@ def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures
 
     Raises:
         InputFileError: a published table is broken.
-        ResultsError: a temporary file cannot be written.
     """
     if find_spec("matplotlib") is None:
         return Figures((), NOT_INSTALLED)
     if not runs:
         return Figures((), NOTHING_TO_DRAW)
-    with (
-        writing(Path(tempfile.gettempdir())),
-        tempfile.TemporaryDirectory(prefix="pii-bench-report-") as folder,
-    ):
-        drawn = tuple(
-            Figure(_caption(path.stem), path.read_text(encoding="utf-8"))
-            for path in draw_figures(analyse(runs, published), Path(folder))
-            if path.suffix == ".svg"
-        )
+    from pii_bench.analysis.figures.draw import draw_all
+    from pii_bench.analysis.figures.style import file_of
+
+    drawn = tuple(
+        Figure(_caption(name), file_of(figure, "svg").decode())
+        for name, figure in draw_all(analyse(runs, published))
+    )
     return Figures(drawn, "" if drawn else NOTHING_TO_DRAW)
 
 

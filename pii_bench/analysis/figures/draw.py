@@ -32,7 +32,6 @@ from pii_bench.analysis.figures.style import (
     keys_of,
     names_of,
     note,
-    save,
     shown,
 )
 from pii_bench.analysis.means import FACTORS
@@ -44,7 +43,6 @@ from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from matplotlib.axes import Axes
 
@@ -73,20 +71,10 @@ _MAX_TRADEOFFS: Final = 20
 _H_LEVELS: Final = (0.2, 0.4, 0.6, 0.8)
 
 
-def draw_all(analysis: Analysis, folder: Path) -> list[Path]:
-    """Draw and save every figure that shows a run of ours.
-
-    Returns:
-        The files.
-
-    Raises:
-        ResultsError: a file cannot be written.
-    """
-    paths: list[Path] = []
+def draw_all(analysis: Analysis) -> list[tuple[str, Figure]]:
+    """Return every figure that shows a run of ours, after its name."""
     with rc_context(dict(STYLE)):
-        for name, figure in _figures(analysis):
-            paths += save(figure, folder, name)
-    return paths
+        return list(_figures(analysis))
 
 
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:

@@ -144,26 +144,32 @@ def note(
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Save a figure as SVG and PNG, without a date, so that equal figures give equal bytes.
+    """Save a figure as SVG and PNG.
 
     Raises:
         ResultsError: a file cannot be written.
     """
     paths = []
-    metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "png": {"Software": None}}
-    for kind, facts in metadata.items():
-        content = io.BytesIO()
-        with rc_context(dict(STYLE)), warnings.catch_warnings():
-            # Missing glyphs and overlong names are visible in the figure.
-            warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
-            figure.savefig(content, format=kind, metadata=facts)
+    for kind in ("svg", "png"):
+        content = file_of(figure, kind)
         path = folder / f"{name}.{kind}"
         with writing(path):
             folder.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
-                file.write(content.getvalue())
+                file.write(content)
         paths.append(path)
     return paths
+
+
+def file_of(figure: Figure, kind: str) -> bytes:
+    """Return an SVG or PNG file without a date, so that equal figures give equal bytes."""
+    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    content = io.BytesIO()
+    with rc_context(dict(STYLE)), warnings.catch_warnings():
+        # Missing glyphs and overlong names are visible in the figure.
+        warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
+        figure.savefig(content, format=kind, metadata=metadata)
+    return content.getvalue()
 
 
 @dataclass(frozen=True, slots=True)

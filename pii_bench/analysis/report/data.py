@@ -344,40 +344,25 @@ def _name(run: Run) -> str:
     return name if run.source is Source.RUN else f"{run.source}:{name}"
 
 
-def _shown(scored: Iterable[tuple[Run, list[Row]]]) -> list[_Shown]:
+def _shown(scored: Sequence[tuple[Run, list[Row]]]) -> list[_Shown]:
     """Return query-related and rewriting runs, then detection runs that belong to none of them."""
-    detections: dict[int, tuple[Run, list[Row]]] = {}
-    others: list[tuple[Run, list[Row]]] = []
-    for run, rows in scored:
-        if run.manifest.system.task is Task.DETECTION:
-            detections[id(run)] = run, rows
-        elif rows:
-            others.append((run, rows))
-    shown: list[_Shown] = []
-    for run, rows in others:
-        _, detection_rows = detections.get(id(run.detection), (run, []))
-        shown.append(_Shown(run, (*rows, *detection_rows), _answers(run)))
-    used = {id(run.detection) for run, _ in others}
-    for key, (run, rows) in detections.items():
-        if key not in used:
-            shown.append(_Shown(run, tuple(rows), _answers(run)))
-    return shown
+    rows_of: dict[Run | None, list[Row]] = dict(scored)
+    others = [run for run, rows in scored if run.task is not Task.DETECTION and rows]
+    used = {run.detection for run in others}
+    alone = [run for run, _ in scored if run.task is Task.DETECTION and run not in used]
+    return [
+        _Shown(run, (*rows_of[run], *rows_of.get(run.detection, ())), _answers(run))
+        for run in (*others, *alone)
+    ]
 
 
 def _answers(run: Run) -> Answers:
-    by_task: dict[Task, Mapping[str, Prediction]] = {}
-    detection = run.detection
-    match run.manifest.system.task:
-        case Task.REWRITE:
-            return Answers(names_subjects=False, by_task={Task.REWRITE: run.predictions})
-        case Task.DETECTION:
-            detection = run
-        case _:
-            by_task[Task.QUERY_RELATED] = run.with_subjects
+    by_task = run.by_task
+    detection = run if run.task is Task.DETECTION else run.detection
     if detection is not None:
         by_task[Task.DETECTION] = detection.predictions
-    if run.masking is not None:
-        by_task[Task.MASKING] = run.masking
+    if run.task is Task.QUERY_RELATED:
+        by_task[Task.QUERY_RELATED] = run.with_subjects
     return Answers(
         names_subjects=detection is not None and detection.names_subjects, by_task=by_task
     )

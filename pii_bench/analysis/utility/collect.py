@@ -104,22 +104,17 @@ class Measuring:
     weight: float = DEFAULT_WEIGHT
 
 
-@dataclass(frozen=True, slots=True)
-class UtilityCollection:
-    """All figures of a results folder.
+def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) -> list[Measured]:
+    """Compute the figures of every run of an answerer in a results folder.
 
-    Attributes:
-        measured: sorted by dataset, answerer, measure and condition.
-        left_out: a message for each run or line that could not be used.
+    Args:
+        results: the results folder.
+        measuring: how figures are computed.
+        left_out: receives a message for each run or line that cannot be used; some more than once.
+
+    Returns:
+        Figures sorted by dataset, answerer, measure and condition.
     """
-
-    measured: tuple[Measured, ...]
-    left_out: tuple[str, ...]
-
-
-def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
-    """Compute the figures of every run of an answerer in a results folder."""
-    left_out: list[str] = []
     runs = read_answerers(results, left_out)
     bases = {(run.model, run.dataset): run for run in runs if run.condition == NO_MASK}
     load = cache(load_dataset)
@@ -135,9 +130,7 @@ def collect_utility(results: Path, measuring: Measuring) -> UtilityCollection:
         else:
             measured.append(_measure_by_cosine(answers, measuring))
             measured += _measure_by_judges(results, answers, measuring.weight, left_out)
-    # The verdicts for no-mask are read twice: they are those for mask-all.
-    messages = tuple(dict.fromkeys(left_out))
-    return UtilityCollection(tuple(sorted(measured, key=_place)), messages)
+    return sorted(measured, key=_place)
 
 
 def _measure_by_cosine(answers: ConditionAnswers, measuring: Measuring) -> Measured:

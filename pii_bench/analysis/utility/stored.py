@@ -7,7 +7,7 @@ the texts. The answers under each condition are compared with those without mask
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from pii_bench.analysis.utility.chats import (
@@ -25,7 +25,6 @@ from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import mask
 from pii_bench.ranking.stored import read_run
 from pii_bench.runs.records import Manifest, RunRecord, Signature, read_manifest
-from pii_bench.runs.responses import compose
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
 from pii_bench.tasks import Task
 
@@ -66,19 +65,6 @@ class Rewritten:
     text: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Masker:
-    """The stored predictions of a system on one dataset.
-
-    Attributes:
-        oracle: whether the system sees gold.
-        predictions: sample id to the prediction of both tasks.
-    """
-
-    oracle: bool
-    predictions: Mapping[str, Prediction]
-
-
 def condition_of(model: str, prompt: str) -> str:
     """Return the condition of a system, by the model and prompt of its query-related card."""
     return f"{model}+{prompt}"
@@ -102,14 +88,18 @@ def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
     return maskings
 
 
-def mask_by_system(masker: Masker, samples: Iterable[Sample]) -> Maskings:
+def mask_by_system(predictions: Mapping[str, Prediction], samples: Iterable[Sample]) -> Maskings:
     """Mask the entities that a system finds and does not predict to be related.
 
     A sample has no masking if the system failed in either task.
+
+    Args:
+        predictions: sample id to the prediction of both tasks.
+        samples: the samples.
     """
     maskings = {}
     for sample in samples:
-        predicted = masker.predictions.get(sample.id)
+        predicted = predictions.get(sample.id)
         if predicted is None or predicted.subjects is None or predicted.related is None:
             continue
         entities = [entity for subject in predicted.subjects for entity in subject]
@@ -117,7 +107,9 @@ def mask_by_system(masker: Masker, samples: Iterable[Sample]) -> Maskings:
     return maskings
 
 
-def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Dataset) -> Masker:
+def read_masker(
+    results: Path, model: str, prompts: tuple[str, str], dataset: Dataset
+) -> tuple[bool, Mapping[str, Prediction]]:
     """Read the detection and the query-related run of a system.
 
     Args:
@@ -126,18 +118,15 @@ def read_masker(results: Path, model: str, prompts: tuple[str, str], dataset: Da
         prompts: the prompts of the two runs.
         dataset: the dataset of the runs.
 
+    Returns:
+        Whether the system sees gold, and sample id to the prediction of both tasks.
+
     Raises:
         InputFileError: a run is absent or broken, or the dataset's file has changed since.
     """
     detection, related = (_read_run(results, model, prompt, dataset) for prompt in prompts)
-    both = detection.predictions.keys() & related.predictions.keys()
-    return Masker(
-        oracle=detection.manifest.system.oracle or related.manifest.system.oracle,
-        predictions={
-            sample_id: compose(detection.predictions[sample_id], related.predictions[sample_id])
-            for sample_id in both
-        },
-    )
+    oracle = detection.manifest.system.oracle or related.manifest.system.oracle
+    return oracle, replace(related, detection=detection).masking or {}
 
 
 def read_rewritings(results: Path, model: str, prompt: str, dataset: Dataset) -> Maskings:
@@ -403,8 +392,8 @@ def _maskings(
         return False, {each.id: rewritings[each.id] for each in asked if each.id in rewritings}
     if len(run.masked_by) == 3:
         model, detection, related = run.masked_by
-        masker = read_masker(results, model, (detection, related), dataset)
-        return masker.oracle, mask_by_system(masker, asked)
+        oracle, predictions = read_masker(results, model, (detection, related), dataset)
+        return oracle, mask_by_system(predictions, asked)
     if run.condition not in GOLD_CONDITIONS:
         raise StaleAnswersError(f"unknown condition {run.condition!r}")
     return run.condition != NO_MASK, mask_by_gold(run.condition, asked)

@@ -128,8 +128,8 @@ class Study:
         else:
             detection, related = (system.card for system in self.maskers)
             prompts = detection.prompt, related.prompt
-            masker = read_masker(self.results, related.model, prompts, dataset)
-            masked = texts(mask_by_system(masker, samples))
+            _, predictions = read_masker(self.results, related.model, prompts, dataset)
+            masked = texts(mask_by_system(predictions, samples))
             questions = answer_questions(masked, (related.model, *prompts))
         return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
 
@@ -226,14 +226,16 @@ def update_figures(results: Path, measuring: Measuring) -> Figures:
     """
     # Locked, so that an older collection never overwrites a newer one.
     with locked(results / FOLDER, wait=_LONGEST_WAIT):
-        collection = collect_utility(results, measuring)
-        left_out = list(collection.left_out)
+        left_out: list[str] = []
+        measured = collect_utility(results, measuring, left_out)
+        # The verdicts for no-mask are read twice: they are those for mask-all.
+        left_out = list(dict.fromkeys(left_out))
         preferences = collect_preferences(results, left_out)
         published = published_figures()
-        paths = write_utility(collection.measured, published, results)
+        paths = write_utility(measured, published, results)
         paths += write_preferences(preferences, results)
     return Figures(
-        rows=tuple(row for row, _ in collection.measured),
+        rows=tuple(row for row, _ in measured),
         published=tuple(published),
         preferences=tuple(preferences),
         paths=paths,

@@ -10,9 +10,9 @@ from pii_bench.analysis.figures import (
     NOT_INSTALLED,
     NOTHING_TO_DRAW,
     Figures,
-    draw,
     draw_figures,
     draw_svgs,
+    style,
 )
 from pii_bench.analysis.figures.draw import chosen, draw_curves
 from pii_bench.analysis.figures.style import Shown
@@ -41,7 +41,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
         return [folder / name]
 
-    monkeypatch.setattr(draw, "save", keep)
+    monkeypatch.setattr(style, "save", keep)
     return names
 
 

@@ -86,8 +86,8 @@ def run_answerer(
     else:
         assert condition == condition_of(MASKER[0], MASKER[2])
         masked_by = MASKER
-        masker = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
-        masked = mask_by_system(masker, dataset.samples)
+        _, predictions = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
+        masked = mask_by_system(predictions, dataset.samples)
     questions = answer_questions(texts(masked), masked_by)
     system = ChatSystem(_model(ANSWERER, answers), Sampling(max_tokens=max_tokens), questions)
     name = run_name(dataset.name, condition)

@@ -48,15 +48,14 @@ def dataset(tmp_path: Path) -> Dataset:
 
 def collected(results: Path, measuring: Measuring = MEASURING) -> dict[tuple[str, str], Measured]:
     """Return rows by condition and measure."""
-    collection = collect_utility(results, measuring)
-    assert collection.left_out == ()
-    return {(row.condition, row.measure): (row, figures) for row, figures in collection.measured}
+    left_out: list[str] = []
+    measured = collect_utility(results, measuring, left_out)
+    assert left_out == []
+    return {(row.condition, row.measure): (row, figures) for row, figures in measured}
 
 
 def test_an_empty_folder_has_no_figures(tmp_path: Path) -> None:
-    collection = collect_utility(tmp_path, MEASURING)
-
-    assert (collection.measured, collection.left_out) == ((), ())
+    assert collected(tmp_path) == {}
 
 
 def test_no_mask_has_privacy_0_and_utility_1(tmp_path: Path, dataset: Dataset) -> None:
@@ -226,23 +225,19 @@ def test_a_signature_names_data_prompts_models_and_settings(
 def test_runs_without_a_no_mask_run_are_left_out(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "mask-all", {"s1": "east"})
 
-    collection = collect_utility(tmp_path, MEASURING)
-
-    assert collection.measured == ()
-    assert collection.left_out == (
-        (
-            f"utility: {ANSWERER} on {dataset.name}@mask-all: "
-            "there is no run under no-mask to compare with"
-        ),
-    )
+    left_out: list[str] = []
+    assert collect_utility(tmp_path, MEASURING, left_out) == []
+    run = f"{ANSWERER} on {dataset.name}@mask-all"
+    assert left_out == [f"utility: {run}: there is no run under no-mask to compare with"]
 
 
 def test_runs_on_a_deleted_dataset_are_left_out(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
     (tmp_path / "set.jsonl").unlink()
 
-    (reason,) = collect_utility(tmp_path, MEASURING).left_out
-
+    left_out: list[str] = []
+    assert collect_utility(tmp_path, MEASURING, left_out) == []
+    (reason,) = left_out
     assert f"{dataset.name}@no-mask" in reason
 
 

@@ -9,7 +9,6 @@ import pytest
 from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
 from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
-    Masker,
     StaleAnswersError,
     answer_pairs,
     answers_folder,
@@ -96,7 +95,7 @@ def test_masking_by_gold_rejects_other_conditions() -> None:
     ],
 )
 def test_masking_by_a_system(predictions: dict[str, Prediction], texts: dict[str, str]) -> None:
-    masked = mask_by_system(Masker(oracle=False, predictions=predictions), [make_sample("s1")])
+    masked = mask_by_system(predictions, [make_sample("s1")])
 
     assert {sample_id: each.text for sample_id, each in masked.items()} == texts
 
@@ -115,10 +114,10 @@ def test_a_masker_is_read_from_its_runs(
 ) -> None:
     run_masker(tmp_path, dataset, {"s1": (AGE[0], related)}, strategy)
 
-    masker = read_masker(tmp_path, MASKER[0], ("detection", strategy), dataset)
+    told_gold, predictions = read_masker(tmp_path, MASKER[0], ("detection", strategy), dataset)
 
-    assert masker.oracle is oracle
-    assert mask_by_system(masker, dataset.samples).keys() == masked
+    assert told_gold is oracle
+    assert mask_by_system(predictions, dataset.samples).keys() == masked
 
 
 def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
