@@ -370,12 +370,12 @@ class GuardedModel:
 
     async def _attempt(self, request: Request) -> Completion:
         # The budget comes first: a call over the cap takes no slot from calls within it.
-        reservation = await self.ledger.admit(request)
+        reserved = await self.ledger.admit(request)
         try:
             expected = input_tokens(request).expected + output_tokens(request).expected
             slot = await self.pace.enter(expected)
         except BaseException:
-            self.ledger.release(reservation)
+            self.ledger.release(reserved)
             raise
         usage: Usage | None = None
         outcome: Completion | CallError | None = None
@@ -393,7 +393,7 @@ class GuardedModel:
             usage = NOTHING
             raise
         finally:
-            self.ledger.settle(reservation, usage)
+            self.ledger.settle(reserved, usage)
             self.pace.leave(slot, outcome)
         return outcome
 
