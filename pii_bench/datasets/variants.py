@@ -134,22 +134,18 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
             spans[_PUBLIC, i] = occurrences(value, text) if value else ()
     ends = {end for own in spans.values() for span in own for end in span}
     edges = sorted({0, len(text), *ends})
-    index_of = {edge: i for i, edge in enumerate(edges)}
-    # The annotations that contain the piece at each edge, with the span that does.
-    inside: dict[int, list[tuple[AnnotationKey, Span]]] = {edge: [] for edge in edges}
-    for key, own in spans.items():
-        for start, end in own:
-            for edge in edges[index_of[start] : index_of[end]]:
-                inside[edge].append((key, (start, end)))
-    pieces = tuple(
-        Piece(
-            text[start:end],
-            tuple(key for key, _ in inside[start]),
-            all(span == (start, end) for _, span in inside[start]),
-        )
-        for start, end in pairwise(edges)
-    )
-    return CutSample(sample, spans, tuple(edges), pieces)
+    pieces = []
+    for start, end in pairwise(edges):
+        around = [
+            (key, span)
+            for key, own in spans.items()
+            for span in own
+            if span[0] <= start and end <= span[1]
+        ]
+        inside = tuple(key for key, _ in around)
+        whole = all(span == (start, end) for _, span in around)
+        pieces.append(Piece(text[start:end], inside, whole))
+    return CutSample(sample, spans, tuple(edges), tuple(pieces))
 
 
 def _public(sample: Sample) -> list[str]:

@@ -187,19 +187,6 @@ def estimate(
     return Estimate(calls, sent, written, usd)
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The most that one call may cost, reserved until it has ended.
-
-    Attributes:
-        usd: 0 if the price is unknown.
-        batched: whether the call goes into a batch.
-    """
-
-    usd: float
-    batched: bool
-
-
 class Ledger:
     """Adds up the cost of calls, and refuses those that might exceed the cap.
 
@@ -236,61 +223,67 @@ class Ledger:
         """The cost of ended calls, see above for unknown usage; None without a price."""
         return None if self.price is None else self._spent
 
-    def reserve(self, request: Request, *, batched: bool = False) -> Reservation:
+    def reserve(self, request: Request, *, batched: bool = False) -> float:
         """Reserve the most that a call may cost; the caller must `settle` or `release` it.
+
+        Args:
+            request: the request.
+            batched: whether it goes into a batch, whose requests are never settled.
+
+        Returns:
+            USD; 0 if the price is unknown.
 
         Raises:
             CallError: `SKIPPED_BUDGET`: together with the calls in flight it might exceed the cap.
         """
-        return self._reserve(self._reservation(request, batched))
+        most = self._most(request, batched)
+        if not self._fits(most, self.reserved_usd):
+            raise CallError(
+                SKIPPED_BUDGET,
+                f"may cost up to {most:.4f} USD, spent or in flight are "
+                f"{self._spent + self.reserved_usd:.4f} of {self._cap:g} USD",
+            )
+        self._open += 1
+        self.reserved_usd += most
+        return most
 
-    async def admit(self, request: Request) -> Reservation:
+    async def admit(self, request: Request) -> float:
         """Reserve like `reserve`, but wait while calls in flight may still leave room.
 
         Raises:
             CallError: `SKIPPED_BUDGET`: it might exceed the cap whatever they cost.
         """
-        reservation = self._reservation(request, batched=False)
-        while self._fits(reservation, 0.0) and not self._fits(reservation, self.reserved_usd):
+        most = self._most(request, batched=False)
+        while self._fits(most, 0.0) and not self._fits(most, self.reserved_usd):
             await self._changed.wait()
-        return self._reserve(reservation)
+        return self.reserve(request)
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+    def settle(self, reserved: float, usage: Usage | None) -> None:
         """Record the end of a call.
 
         Args:
-            reservation: of the call.
+            reserved: USD, of the call.
             usage: of the call; None if unknown, `NOTHING` if it was refused.
         """
         if self.price and usage is not None:
-            self._spent += cost(usage, self.price, reservation.batched)
+            self._spent += cost(usage, self.price)
         else:
-            self._spent += reservation.usd
-        self.release(reservation)
+            self._spent += reserved
+        self.release(reserved)
 
-    def release(self, reservation: Reservation) -> None:
+    def release(self, reserved: float) -> None:
         """Cancel the reservation of a call that was not made."""
         self._open -= 1
         # Rounding errors would leave a remainder.
-        self.reserved_usd = self.reserved_usd - reservation.usd if self._open else 0.0
+        self.reserved_usd = self.reserved_usd - reserved if self._open else 0.0
         self._changed.set()
         self._changed.clear()
 
-    def _reservation(self, request: Request, batched: bool) -> Reservation:
+    def _most(self, request: Request, batched: bool) -> float:
+        if self.price is None:
+            return 0.0
         most = Usage(input_tokens(request).high, request.sampling.max_tokens)
-        usd = cost(most, self.price, batched) if self.price else 0.0
-        return Reservation(usd, batched)
+        return cost(most, self.price, batched)
 
-    def _fits(self, reservation: Reservation, reserved: float) -> bool:
-        return self._cap is None or self._spent + reserved + reservation.usd <= self._cap
-
-    def _reserve(self, reservation: Reservation) -> Reservation:
-        if not self._fits(reservation, self.reserved_usd):
-            raise CallError(
-                SKIPPED_BUDGET,
-                f"may cost up to {reservation.usd:.4f} USD, spent or in flight are "
-                f"{self._spent + self.reserved_usd:.4f} of {self._cap:g} USD",
-            )
-        self._open += 1
-        self.reserved_usd += reservation.usd
-        return reservation
+    def _fits(self, usd: float, reserved: float) -> bool:
+        return self._cap is None or self._spent + reserved + usd <= self._cap

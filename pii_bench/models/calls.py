@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -239,9 +239,8 @@ class Pace:
         self._limit, self._rate = limit, rate
         self.in_flight = self._holds = 0
         self._held_until = 0.0
-        self._queue: deque[tuple[int, asyncio.Future[Slot]]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        self._next: asyncio.Handle | None = None
+        # Whoever has the turn starts next; the others wait for it in the order of their arrival.
+        self._turn, self._changed = asyncio.Lock(), asyncio.Event()
 
     async def enter(self, tokens: int) -> Slot:
         """Wait for a slot; the caller must `leave` it.
@@ -252,17 +251,19 @@ class Pace:
         Raises:
             CallError: the server asks to wait longer than `LONGEST_WAIT`.
         """
-        turn: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
-        self._queue.append((tokens, turn))
-        self._admit()
-        try:
-            return await turn
-        except asyncio.CancelledError:
-            # The slot may have been granted just before the cancellation.
-            if not turn.cancelled() and turn.exception() is None:
-                self.in_flight -= 1
-            self._admit()
-            raise
+        async with self._turn:
+            # Each request is sent before the next is prepared: if all were prepared first, each
+            # would wait for the last.
+            await asyncio.sleep(0)
+            while (wait := self._seconds_to_wait(tokens)) is None or wait > _NO_WAIT:
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._changed.wait()
+            self.in_flight += 1
+            if self._rate:
+                self._rate.take(tokens)
+            return Slot(self._limit.round, tokens)
 
     def leave(self, slot: Slot, outcome: Completion | CallError | None) -> None:
         """Free a slot.
@@ -285,7 +286,7 @@ class Pace:
             self._limit.succeeded(slot.round)
             if self._rate and (usage := outcome.usage):
                 self._rate.give_back(slot.tokens - usage.input_tokens - usage.output_tokens)
-        self._admit()
+        self._changed.set()
 
     def _next_hold(self, slot: Slot) -> float:
         """Return the seconds to hold calls after a refusal that names no wait."""
@@ -294,44 +295,15 @@ class Pace:
         self._holds += 1
         return 2.0 ** (self._holds - 1) if self._holds <= _MOST_HOLDS else 0.0
 
-    def _admit_next(self) -> None:
-        self._next = None
-        self._admit()
-
-    def _admit(self) -> None:
-        """Give a slot to the head of the queue, now or as soon as there is one."""
-        if self._next:
-            return
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
-        if not self._queue:
-            return
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+    def _seconds_to_wait(self, tokens: int) -> float | None:
+        """Return the seconds until the next call may start; None if another has to end first."""
+        now = asyncio.get_running_loop().time()
         held = self._held_until - now
-        while self._queue and (held > LONGEST_WAIT or self.in_flight < self._limit.allowed):
-            tokens, turn = self._queue[0]
-            if turn.done():
-                self._queue.popleft()
-                continue
-            if held > LONGEST_WAIT:
-                self._queue.popleft()
-                turn.set_exception(CallError("rate_limit", "not sent", retry_after=held))
-                continue
-            wait = max(held, self._rate.wait(tokens, now) if self._rate else 0.0)
-            if wait > _NO_WAIT:
-                self._timer = loop.call_later(wait, self._admit)
-                return
-            self._queue.popleft()
-            self.in_flight += 1
-            if self._rate:
-                self._rate.take(tokens)
-            turn.set_result(Slot(self._limit.round, tokens))
-            # One per iteration of the event loop, so that each request is sent before the next
-            # is prepared: if all were prepared first, each would wait for the last.
-            self._next = loop.call_soon(self._admit_next)
-            return
+        if held > LONGEST_WAIT:
+            raise CallError("rate_limit", "not sent", retry_after=held)
+        if self.in_flight >= self._limit.allowed:
+            return None
+        return max(held, self._rate.wait(tokens, now) if self._rate else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,12 +370,12 @@ class GuardedModel:
 
     async def _attempt(self, request: Request) -> Completion:
         # The budget comes first: a call over the cap takes no slot from calls within it.
-        reservation = await self.ledger.admit(request)
+        reserved = await self.ledger.admit(request)
         try:
             expected = input_tokens(request).expected + output_tokens(request).expected
             slot = await self.pace.enter(expected)
         except BaseException:
-            self.ledger.release(reservation)
+            self.ledger.release(reserved)
             raise
         usage: Usage | None = None
         outcome: Completion | CallError | None = None
@@ -421,7 +393,7 @@ class GuardedModel:
             usage = NOTHING
             raise
         finally:
-            self.ledger.settle(reservation, usage)
+            self.ledger.settle(reserved, usage)
             self.pace.leave(slot, outcome)
         return outcome
 

@@ -112,8 +112,7 @@ def run_mapped(
     waiting = [sample for sample in samples if sample.id not in store.done]
     observer.started(len(samples) - len(waiting), len(samples))
     for sample, response in zip(waiting, map_samples(waiting), strict=True):
-        store.append(RunRecord(sample.id, store.requests[sample.id], response))
-        observer.advanced(failed=isinstance(response, Failure))
+        _save(sample, response, store, observer)
     store.sort()
 
 
@@ -147,24 +146,28 @@ class _Responder:
         self._runner = asyncio.Runner()
 
     def __call__(self, sample: Sample) -> Response | Failure:
-        try:
-            return self._runner.run(self._system.respond(sample))
-        except CallError as error:
-            return Failure.of(error)
+        return self._runner.run(_respond(self._system, sample))
 
 
 async def _work(
     system: Respondent, waiting: Iterator[Sample], store: RunStore, observer: Observer
 ) -> None:
     for sample in waiting:
-        try:
-            response = await system.respond(sample)
-        except CallError as error:
-            store.append(RunRecord(sample.id, store.requests[sample.id], Failure.of(error)))
-            observer.advanced(failed=True)
-        else:
-            store.append(RunRecord(sample.id, store.requests[sample.id], response))
-            observer.advanced(failed=False)
+        _save(sample, await _respond(system, sample), store, observer)
+
+
+async def _respond(system: Respondent, sample: Sample) -> Response | Failure:
+    try:
+        return await system.respond(sample)
+    except CallError as error:
+        return Failure.of(error)
+
+
+def _save(
+    sample: Sample, response: Response | Failure, store: RunStore, observer: Observer
+) -> None:
+    store.append(RunRecord(sample.id, store.requests[sample.id], response))
+    observer.advanced(failed=isinstance(response, Failure))
 
 
 class Silent:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import ipaddress
 import re
 from collections import Counter
-from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -167,17 +165,13 @@ def _crossing(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
 
     `first` is the one of the earlier spans that ends first.
     """
-    open_spans: list[tuple[int, int]] = []  # (end, start), a heap
-    for start, group in groupby(sorted(spans), key=lambda span: span[0]):
-        ends = [end for _, end in group]
-        while open_spans and open_spans[0][0] <= start:
-            heapq.heappop(open_spans)
-        for end in ends:
-            if open_spans and open_spans[0][0] < end:
-                first_end, first_start = open_spans[0]
-                yield (first_start, first_end), (start, end)
-        for end in ends:
-            heapq.heappush(open_spans, (end, start))
+    earlier: list[Span] = []
+    for start, end in sorted(spans):
+        earlier = [span for span in earlier if start < span[1]]
+        crossed = [span for span in earlier if span[0] < start and span[1] < end]
+        if crossed:
+            yield min(crossed, key=lambda span: (span[1], span[0])), (start, end)
+        earlier.append((start, end))
 
 
 def query_problems(sample: Sample) -> Iterator[Problem]:
