@@ -119,7 +119,7 @@ def test_an_exception_of_a_system_is_a_wrong_answer(tmp_path: Path) -> None:
 def test_a_text_is_not_masked_if_a_system_raises() -> None:
     systems = [Mine(Task.DETECTION, RuntimeError("boom")), Mine(Task.QUERY_RELATED)]
 
-    with pytest.raises(MaskingError, match=r"^system 'mine' \(detection\): its answer is mal"):
+    with pytest.raises(MaskingError, match="plug-in raised RuntimeError"):
         pii_bench.mask("I am Ann Lee. Write to me.", "Where?", systems)
 
 
