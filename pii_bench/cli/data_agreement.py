@@ -12,6 +12,7 @@ from pii_bench.construction.readings import agreement, disputes
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
+from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ _HEADER: Final = (
     *("set", "group", "readings", "F1", "exact", "kappa, gold", "kappa, readers"),
     *("ambiguous", "unlisted per 100", "text, 1 to 5", "query, 1 to 5"),
 )
+
+_FINISHED_SETS: Final = ("single", "multi", "twins", "frontier", "distract")
+_READ_SETS: Final = (
+    *("single", "multi", "distract", "twins", "frontier"),
+    *("train-single", "train-multi", "train-other", "dev-single", "dev-multi"),
+)
+"""The sets of the tables in data/README.md."""
 
 DESCRIPTION: Final = (
     "Show the agreement of blind readers with gold and with each other on first readings: F1, "
@@ -53,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the agreement on first readings and on current versions, or the disputes."""
+    table_sets = _FINISHED_SETS if arguments.finished else _READ_SETS
+    if arguments.write and set(arguments.sets) != set(table_sets):
+        raise PiiBenchError(f"--write needs the sets of the table: {' '.join(table_sets)}")
     recorded = Recorded.load()
     results: list[tuple[str, str, Agreement]] = []
     for name in arguments.sets:
@@ -60,7 +71,8 @@ def run(arguments: argparse.Namespace) -> bool:
         readings = load_readings(name, FINISHED if arguments.finished else READINGS)
         current = [reading for reading in readings if versions.get(reading.id) == reading.version]
         if arguments.disputed:
-            _print_disputed(versions, current, 1 if name.startswith(("train-", "dev-")) else 2)
+            is_read_once = arguments.finished or name.startswith(("train-", "dev-"))
+            _print_disputed(versions, current, 1 if is_read_once else 2)
             continue
         firsts = [reading for reading in readings if reading.round == 1 and reading.id in versions]
         # A text that was replaced since may be of another register than the one that was read.

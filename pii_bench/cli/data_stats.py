@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_dataset, add_json
 from pii_bench.cli.terminal import echo, echo_json, log
-from pii_bench.datasets.catalog import load_datasets
+from pii_bench.datasets.catalog import ALL, load_datasets
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.statistics import (
     compare_means,
@@ -16,6 +16,7 @@ from pii_bench.datasets.statistics import (
     published_statistics,
     to_markdown,
 )
+from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:
     import argparse
@@ -31,12 +32,16 @@ DESCRIPTION: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_dataset(parser)
-    parser.add_argument("--write", action="store_true", help="update data/README.md too")
+    parser.add_argument(
+        "--write", action="store_true", help="update data/README.md too; needs `--dataset all`"
+    )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the statistics of datasets, next to those of the paper's sets."""
+    if arguments.write and arguments.dataset != ALL:
+        raise PiiBenchError(f"--write needs --dataset {ALL}: {README} has the tables of these sets")
     published = published_statistics()
     measured = {
         dataset.name: measure(dataset.samples) for dataset in load_datasets(arguments.dataset)

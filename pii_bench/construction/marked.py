@@ -29,6 +29,7 @@ from pii_bench.datasets.check.sets import AGAIN, TWINS
 from pii_bench.datasets.check.text import occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import PiiBenchError
+from pii_bench.files import read_text
 from pii_bench.scorer.locate import Cover
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
 
@@ -127,13 +128,10 @@ def read_marked(path: Path) -> tuple[Marked, ...]:
     """Read a file of marked samples.
 
     Raises:
-        MarkedError: If the file cannot be read, or a line is invalid.
+        InputFileError: If the file cannot be read.
+        MarkedError: If a line is invalid.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MarkedError(path, 1, f"cannot be read: {error}") from error
-    return parse_marked(text, path)
+    return parse_marked(read_text(path).replace("\r\n", "\n"), path)
 
 
 def parse_marked(text: str, path: Path) -> tuple[Marked, ...]:

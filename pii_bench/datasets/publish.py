@@ -55,7 +55,7 @@ SUMS: Final = "SHA256SUMS"
 
 def croissant(cards: Sequence[DatasetCard]) -> dict[str, Any]:
     """Return the Croissant metadata (JSON-LD) of the datasets of at least one card."""
-    newest = max(cards, key=lambda card: card.released)
+    newest = max(cards, key=lambda card: (card.released, [*map(int, card.version.split("."))]))
     pins = {name: pin for card in cards for name, pin in card.pins.items()}
     return {
         "@context": _CONTEXT,

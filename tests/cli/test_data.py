@@ -90,12 +90,15 @@ def test_the_dataset_card_is_written_where_asked(
     card.write_text("<!-- statistics:begin -->\n<!-- statistics:end -->\n")
     monkeypatch.setattr(data_stats, "README", card)
 
-    assert main(["data", "stats", "--dataset", "demo"]) == 0
+    assert main(["data", "stats"]) == 0
     printed = capsys.readouterr().out
-    assert "demo" not in card.read_text()
+    assert "single" not in card.read_text()
 
-    assert main(["data", "stats", "--dataset", "demo", "--write"]) == 0
+    assert main(["data", "stats", "--write"]) == 0
     assert capsys.readouterr().out == f"{printed}\nwritten: {card}\n"
+    assert printed in card.read_text()
+
+    assert main(["data", "stats", "--dataset", "demo", "--write"]) == 2
     assert printed in card.read_text()
 
 
@@ -283,9 +286,11 @@ def test_the_data_card_says_how_many_samples_do_not_pass(
 
 def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text("<!-- agreement:begin -->\n<!-- agreement:end -->\n", encoding="utf-8")
+    readme.write_text("<!-- finished:begin -->\n<!-- finished:end -->\n", encoding="utf-8")
     monkeypatch.setattr("pii_bench.cli.data_agreement.README", readme)
 
-    assert main(["data", "agreement", "single", "--write"]) == 0
+    assert main(["data", "agreement", "single", "--write", "--finished"]) == 2
+    sets = ["single", "multi", "twins", "frontier", "distract"]
+    assert main(["data", "agreement", *sets, "--write", "--finished"]) == 0
 
     assert "| single | all " in readme.read_text(encoding="utf-8")
