@@ -293,4 +293,4 @@ def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_pat
     sets = ["single", "multi", "twins", "frontier", "distract"]
     assert main(["data", "agreement", *sets, "--write", "--finished"]) == 0
 
-    assert "| single | all " in readme.read_text(encoding="utf-8")
+    assert "| single   | all " in readme.read_text(encoding="utf-8")
