@@ -241,6 +241,22 @@ def test_what_no_run_can_fill_says_what_is_missing(number: int) -> None:
     assert cells(markdown, "run") == []
 
 
+def test_people_have_a_line_in_the_table_of_people_alone() -> None:
+    people = [
+        ours("single", metrics, model="people", task=task, source=Source.HUMAN)
+        for metrics, task in (
+            ({"strict_f1": 0.9}, Task.DETECTION),
+            ({"f1": 0.8}, Task.QUERY_RELATED),
+        )
+    ]
+
+    assert cells(paper_table(2, people, published_rows()), "people") == [
+        ["people", "human", "0.900", "", "", "", "0.800", "", "", ""]
+    ]
+    assert paper_table_records(2, people, [])[0]["model"] == "people"
+    assert cells(paper_table(6, people, published_rows()), "people") == []
+
+
 @pytest.mark.parametrize(
     ("number", "nearest", "figures"),
     [
