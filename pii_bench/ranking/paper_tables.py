@@ -411,9 +411,8 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                 (),
                 (),
                 (),
-                missing="It needs answers to masked prompts, and a judge of them: no command "
-                "asks for either. The published figures are in "
-                "`data/published/paper_results.csv`.",
+                missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
+                "utility` gets both, and prints our figures and the published ones.",
             ),
             _detection(12, "detection by small models", _SMALL, _DETECTION_METRICS),
             _prompted(
