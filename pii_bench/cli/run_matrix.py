@@ -11,7 +11,7 @@ from pii_bench.cli.run import get_responses, log_missing, plan, print_summary, r
 from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.models.catalog import TIMEOUT
+from pii_bench.models.catalog import TIMEOUT, listed_price
 from pii_bench.runs.estimates import estimate_jobs
 from pii_bench.runs.jobs import close_systems, ledger_of
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
@@ -48,11 +48,13 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         True if every sample of every cell has an answer; for a dry run, if every cell could run.
 
     Raises:
-        PiiBenchError: the file or a dataset is wrong, found before the first call.
+        PiiBenchError: the file or a dataset is wrong, or a cap comes with a model of unknown
+            price, found before the first call.
     """
     matrix = read_matrix(arguments.config)
     overrides = {name: getattr(arguments, name) for name in _OVERRIDES & arguments.given}
     matrix = replace(matrix, **overrides)
+    _check_prices(matrix, arguments)
     datasets = _load_datasets(matrix, arguments.config)
     for dataset in datasets:
         log_faults(dataset)
@@ -84,6 +86,19 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         print_summary(arguments, datasets, keys)
     _log_incomplete(incomplete, len(cells))
     return not incomplete
+
+
+def _check_prices(matrix: Matrix, arguments: argparse.Namespace) -> None:
+    """Refuse a cap if the price of a model is unknown: no later run could go on."""
+    if matrix.max_usd is None or arguments.price is not None:
+        return
+    called = dict.fromkeys(cell.model for cell in matrix.cells() if cell.is_called)
+    unpriced = [model for model in called if listed_price(model, arguments.base_url) is None]
+    if unpriced:
+        raise PiiBenchError(
+            f"a cap of {matrix.max_usd:g} USD came with models of unknown price, "
+            f"{', '.join(unpriced)}; give it with --price IN,OUT (USD per million tokens)"
+        )
 
 
 def _load_datasets(matrix: Matrix, path: Path) -> list[Dataset]:
