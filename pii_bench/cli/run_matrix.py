@@ -59,6 +59,7 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
     for dataset in datasets:
         log_faults(dataset)
     arguments.task, arguments.results = matrix.task, matrix.results
+    arguments.limit = matrix.limit
     if arguments.dry_run:
         return _estimate(matrix, arguments, datasets)
     budget, cells = matrix.max_usd, matrix.cells()
@@ -117,7 +118,6 @@ def _cell_arguments(
     values = vars(arguments) | {
         "model": cell.model,
         "strategy": cell.strategy,
-        "limit": matrix.limit,
         "concurrency": matrix.concurrency,
         "max_usd": budget,
     }
