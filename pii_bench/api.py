@@ -55,7 +55,8 @@ def run(
         concurrency: samples in flight at a time, at least 1.
         results: folder for the responses.
         options: strategy, sampling, limits and caps; only for a system given by name.
-        progress: receives progress events; None for no reporting.
+        progress: receives progress events, and a note of each of the first samples on which the
+            code of a system raised; None for no reporting.
 
     Returns:
         The rows of these systems on these samples, with intervals, unranked.

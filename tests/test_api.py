@@ -12,6 +12,7 @@ import pii_bench
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
+from pii_bench.runs.run import Silent
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
@@ -108,12 +109,26 @@ def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
     assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
 
 
-def test_an_exception_of_a_system_is_a_wrong_answer(tmp_path: Path) -> None:
-    fails = Mine(Task.DETECTION, RuntimeError("boom"))
+class Notes(Silent):
+    """Keeps the notes of a run."""
 
-    (row,) = pii_bench.run([fails], "demo", results=tmp_path)
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, what: str) -> None:
+        self.notes.append(what)
+
+
+def test_an_exception_of_a_system_is_a_wrong_answer_that_is_reported(tmp_path: Path) -> None:
+    fails, progress = Mine(Task.DETECTION, RuntimeError("boom")), Notes()
+
+    (row,) = pii_bench.run([fails], "demo", results=tmp_path, progress=progress)
 
     assert (row.scored, row.gold, row.metrics["ent_f1"]) == (12, 12, 0)
+    assert progress.notes == [
+        *(f"sample 'demo-000{number}': the plug-in raised RuntimeError" for number in range(1, 6)),
+        "and 7 more",
+    ]
 
 
 def test_a_text_is_not_masked_if_a_system_raises() -> None:

@@ -48,9 +48,9 @@ from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
 from pii_bench.ranking.rows import Source, with_intervals
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
-from pii_bench.runs.store import RunFiles, read_lines
+from pii_bench.runs.store import RunFiles
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import PlugIn, fault_of, is_prompted
+from pii_bench.systems.catalog import is_prompted
 from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
-_LISTED_FAULTS: Final = 5
 _NOT_WITH_CONFIG: Final = frozenset({"model", "strategy", "dataset", "limit"})
 
 DESCRIPTION: Final = (
@@ -242,7 +241,6 @@ def get_responses(planned: Plan, batch: Literal["submit", "wait"] | None) -> boo
         except PiiBenchError:
             log_missing(jobs)
             raise
-    _log_plug_in_faults(jobs)
     return complete
 
 
@@ -252,23 +250,6 @@ def log_missing(jobs: Sequence[Job]) -> bool:
     for line in lines:
         log(line)
     return not lines
-
-
-def _log_plug_in_faults(jobs: Sequence[Job]) -> None:
-    """Log the samples on which a plug-in's code failed; they count as wrong answers."""
-    for job in jobs:
-        if not isinstance(job.system, PlugIn):
-            continue
-        sample_ids = {sample.id for sample in job.samples}
-        faults = []
-        for _, record in read_lines(job.files.responses, unreadable=[]):
-            fault = fault_of(record.response) if record.id in sample_ids else None
-            if fault:
-                faults.append(f"sample {record.id!r}: {fault}")
-        for fault in faults[:_LISTED_FAULTS]:
-            log(f"{job.label}, {fault}")
-        if len(faults) > _LISTED_FAULTS:
-            log(f"{job.label}: and {len(faults) - _LISTED_FAULTS} more")
 
 
 def run_keys(jobs: Sequence[Job]) -> list[tuple[str, str, str]]:

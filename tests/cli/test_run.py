@@ -291,12 +291,12 @@ def systems():
         # The text of demo-0001 alone names Halifax.
         (
             "10**6 if 'Halifax' in text else 4",
-            ["detection on demo, sample 'demo-0001': the plug-in raised ValueError"],
+            ["detection on demo: sample 'demo-0001': the plug-in raised ValueError"],
         ),
         (
             "-1",
             [
-                "detection on demo, sample 'demo-0005': the plug-in raised ValueError",
+                "detection on demo: sample 'demo-0005': the plug-in raised ValueError",
                 "detection on demo: and 7 more",
             ],
         ),
