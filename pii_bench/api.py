@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pii_bench.datasets.catalog import Dataset, load_dataset, load_datasets
 from pii_bench.errors import PiiBenchError
+from pii_bench.models.calls import MOST_CALLS
 from pii_bench.ranking.rows import Source, row_of, with_intervals
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.ranking.stored import read_run, rows_of, update, with_detection
@@ -52,7 +53,7 @@ def run(
         systems: a name as for `--model`, or systems, at most one per task.
         datasets: a name, `all`, a path, or datasets as `load_dataset` returns them.
         limit: use only the first samples of each dataset, at least 1; None for all.
-        concurrency: samples in flight at a time, at least 1.
+        concurrency: samples in flight at a time, 1 to 1000.
         results: folder for the responses.
         options: strategy, sampling, limits and caps; only for a system given by name.
         progress: receives progress events, and a note of each of the first samples on which the
@@ -65,9 +66,12 @@ def run(
         PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
             which case the responses so far are saved.
     """
-    for name, value in (("limit", limit), ("concurrency", concurrency)):
-        if value is not None and value < 1:
-            raise PiiBenchError(f"{name} must be a whole number from 1, not {value}")
+    if limit is not None and limit < 1:
+        raise PiiBenchError(f"limit must be a whole number from 1, not {limit}")
+    if not 1 <= concurrency <= MOST_CALLS:
+        raise PiiBenchError(
+            f"concurrency must be a whole number from 1 to {MOST_CALLS}, not {concurrency}"
+        )
     chosen = _systems(systems, options)
     if isinstance(datasets, str):
         sets = load_datasets(datasets)

@@ -145,12 +145,19 @@ def test_two_systems_for_one_task_are_refused(tmp_path: Path) -> None:
         pii_bench.run(mine, "demo", results=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["limit", "concurrency"])
-@pytest.mark.parametrize("value", [0, -1])
-def test_a_number_below_one_is_refused(tmp_path: Path, name: str, value: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("limit", 0, "from 1, not 0"),
+        ("limit", -1, "from 1, not -1"),
+        ("concurrency", 0, "from 1 to 1000, not 0"),
+        ("concurrency", 1001, "from 1 to 1000, not 1001"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(tmp_path: Path, name: str, value: int, what: str) -> None:
     numbers: dict[str, Any] = {name: value}
 
-    with pytest.raises(PiiBenchError, match=f"^{name} must be a whole number from 1, not {value}$"):
+    with pytest.raises(PiiBenchError, match=f"^{name} must be a whole number {what}$"):
         pii_bench.run("gold+none", "demo", results=tmp_path, **numbers)
 
 
