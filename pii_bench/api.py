@@ -23,7 +23,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
 from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Coroutine, Iterable, Sequence
 
     from pii_bench.masking import Masked
     from pii_bench.ranking.rows import Row
@@ -50,7 +50,8 @@ def run(
     Samples whose stored response answers the same request are not asked again.
 
     Args:
-        systems: a name as for `--model`, or systems, at most one per task.
+        systems: a name as for `--model`, or systems, at most one per task, which are closed at the
+            end.
         datasets: a name, `all`, a path, or datasets as `load_dataset` returns them.
         limit: use only the first samples of each dataset, at least 1; None for all.
         concurrency: samples in flight at a time, 1 to 1000.
@@ -148,14 +149,24 @@ def mask(
     Args:
         text: the text to mask.
         query: the question about the text; it is not masked itself.
-        systems: a name as for `--model`, or systems for detection and relevance.
+        systems: a name as for `--model`, or systems for detection and relevance, which are closed
+            after each text.
         options: only for systems given by name.
 
     Raises:
         MaskingError: the system gave no usable answer.
         PiiBenchError: the query is blank, or the systems do not cover both tasks.
     """
-    return _finish(mask_for_query(text, query, _systems(systems, options)))
+    return _finish(_mask_and_close(text, query, _systems(systems, options)))
+
+
+async def _mask_and_close(text: str, query: str, systems: Sequence[System]) -> Masked:
+    # The next text has another event loop, in which open connections would fail.
+    try:
+        return await mask_for_query(text, query, systems)
+    finally:
+        for system in systems:
+            await system.close()
 
 
 def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> tuple[System, ...]:

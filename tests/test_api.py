@@ -10,6 +10,7 @@ import pytest
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
+from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
 from pii_bench.runs.run import Silent
@@ -20,6 +21,7 @@ from pii_bench.tasks import Status, Task
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 from tests.fakes import FakeModel, fake_system
+from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,6 +181,17 @@ def test_a_text_is_masked_in_one_call() -> None:
     masked = pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none")
 
     assert masked.text == "I am <Full Name>. Write to me."
+
+
+def test_systems_of_a_chat_model_mask_one_text_after_another() -> None:
+    with ProtocolServer() as server:
+        server.script(completion('Subject1{"Ann": "PER"}\n### Answer: []'))
+        options = SystemOptions(model=ModelOptions(base_url=f"{server.url}/v1"))
+        systems = build_systems("openai/m", options)
+
+        masked = [pii_bench.mask("I am Ann.", "Who?", systems).text for _ in range(2)]
+
+    assert masked == ["I am <Person>."] * 2
 
 
 def test_mask_works_inside_a_running_event_loop_as_in_a_notebook() -> None:
