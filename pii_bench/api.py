@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pii_bench.datasets.catalog import Dataset, load_dataset, load_datasets
 from pii_bench.errors import PiiBenchError
+from pii_bench.models.calls import MOST_CALLS
 from pii_bench.ranking.rows import Source, row_of, with_intervals
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.ranking.stored import read_run, rows_of, update, with_detection
@@ -22,7 +23,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
 from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Coroutine, Iterable, Sequence
 
     from pii_bench.masking import Masked
     from pii_bench.ranking.rows import Row
@@ -49,13 +50,15 @@ def run(
     Samples whose stored response answers the same request are not asked again.
 
     Args:
-        systems: a name as for `--model`, or systems, at most one per task.
+        systems: a name as for `--model`, or systems, at most one per task, which are closed at the
+            end.
         datasets: a name, `all`, a path, or datasets as `load_dataset` returns them.
         limit: use only the first samples of each dataset, at least 1; None for all.
-        concurrency: samples in flight at a time, at least 1.
+        concurrency: samples in flight at a time, 1 to 1000.
         results: folder for the responses.
         options: strategy, sampling, limits and caps; only for a system given by name.
-        progress: receives progress events; None for no reporting.
+        progress: receives progress events, and a note of each of the first samples on which the
+            code of a system raised; None for no reporting.
 
     Returns:
         The rows of these systems on these samples, with intervals, unranked.
@@ -64,9 +67,12 @@ def run(
         PiiBenchError: a wrong name, option or dataset; or the provider refuses every call, in
             which case the responses so far are saved.
     """
-    for name, value in (("limit", limit), ("concurrency", concurrency)):
-        if value is not None and value < 1:
-            raise PiiBenchError(f"{name} must be a whole number from 1, not {value}")
+    if limit is not None and limit < 1:
+        raise PiiBenchError(f"limit must be a whole number from 1, not {limit}")
+    if not 1 <= concurrency <= MOST_CALLS:
+        raise PiiBenchError(
+            f"concurrency must be a whole number from 1 to {MOST_CALLS}, not {concurrency}"
+        )
     chosen = _systems(systems, options)
     if isinstance(datasets, str):
         sets = load_datasets(datasets)
@@ -143,14 +149,24 @@ def mask(
     Args:
         text: the text to mask.
         query: the question about the text; it is not masked itself.
-        systems: a name as for `--model`, or systems for detection and relevance.
+        systems: a name as for `--model`, or systems for detection and relevance, which are closed
+            after each text.
         options: only for systems given by name.
 
     Raises:
         MaskingError: the system gave no usable answer.
         PiiBenchError: the query is blank, or the systems do not cover both tasks.
     """
-    return _finish(mask_for_query(text, query, _systems(systems, options)))
+    return _finish(_mask_and_close(text, query, _systems(systems, options)))
+
+
+async def _mask_and_close(text: str, query: str, systems: Sequence[System]) -> Masked:
+    # The next text has another event loop, in which open connections would fail.
+    try:
+        return await mask_for_query(text, query, systems)
+    finally:
+        for system in systems:
+            await system.close()
 
 
 def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> tuple[System, ...]:

@@ -10,8 +10,10 @@ import pytest
 
 import pii_bench
 from pii_bench.errors import PiiBenchError
+from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
+from pii_bench.runs.run import Silent
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
@@ -19,6 +21,7 @@ from pii_bench.tasks import Status, Task
 from tests.builders import write_lines
 from tests.conftest import REPOSITORY
 from tests.fakes import FakeModel, fake_system
+from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,12 +111,26 @@ def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
     assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
 
 
-def test_an_exception_of_a_system_is_a_wrong_answer(tmp_path: Path) -> None:
-    fails = Mine(Task.DETECTION, RuntimeError("boom"))
+class Notes(Silent):
+    """Keeps the notes of a run."""
 
-    (row,) = pii_bench.run([fails], "demo", results=tmp_path)
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, what: str) -> None:
+        self.notes.append(what)
+
+
+def test_an_exception_of_a_system_is_a_wrong_answer_that_is_reported(tmp_path: Path) -> None:
+    fails, progress = Mine(Task.DETECTION, RuntimeError("boom")), Notes()
+
+    (row,) = pii_bench.run([fails], "demo", results=tmp_path, progress=progress)
 
     assert (row.scored, row.gold, row.metrics["ent_f1"]) == (12, 12, 0)
+    assert progress.notes == [
+        *(f"sample 'demo-000{number}': the plug-in raised RuntimeError" for number in range(1, 6)),
+        "and 7 more",
+    ]
 
 
 def test_a_text_is_not_masked_if_a_system_raises() -> None:
@@ -130,12 +147,19 @@ def test_two_systems_for_one_task_are_refused(tmp_path: Path) -> None:
         pii_bench.run(mine, "demo", results=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["limit", "concurrency"])
-@pytest.mark.parametrize("value", [0, -1])
-def test_a_number_below_one_is_refused(tmp_path: Path, name: str, value: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("limit", 0, "from 1, not 0"),
+        ("limit", -1, "from 1, not -1"),
+        ("concurrency", 0, "from 1 to 1000, not 0"),
+        ("concurrency", 1001, "from 1 to 1000, not 1001"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(tmp_path: Path, name: str, value: int, what: str) -> None:
     numbers: dict[str, Any] = {name: value}
 
-    with pytest.raises(PiiBenchError, match=f"^{name} must be a whole number from 1, not {value}$"):
+    with pytest.raises(PiiBenchError, match=f"^{name} must be a whole number {what}$"):
         pii_bench.run("gold+none", "demo", results=tmp_path, **numbers)
 
 
@@ -157,6 +181,17 @@ def test_a_text_is_masked_in_one_call() -> None:
     masked = pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none")
 
     assert masked.text == "I am <Full Name>. Write to me."
+
+
+def test_systems_of_a_chat_model_mask_one_text_after_another() -> None:
+    with ProtocolServer() as server:
+        server.script(completion('Subject1{"Ann": "PER"}\n### Answer: []'))
+        options = SystemOptions(model=ModelOptions(base_url=f"{server.url}/v1"))
+        systems = build_systems("openai/m", options)
+
+        masked = [pii_bench.mask("I am Ann.", "Who?", systems).text for _ in range(2)]
+
+    assert masked == ["I am <Person>."] * 2
 
 
 def test_mask_works_inside_a_running_event_loop_as_in_a_notebook() -> None:

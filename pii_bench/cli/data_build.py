@@ -77,15 +77,13 @@ def _write_texts(arguments: argparse.Namespace) -> bool:
     from pii_bench.construction.commissions import ORDERS
     from pii_bench.construction.model_writer import write_with_model
     from pii_bench.models.calls import CallPolicy
-    from pii_bench.models.catalog import ModelOptions, build_model, find_card
+    from pii_bench.models.catalog import ModelOptions, build_model, listed_price
 
     options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
     concurrency = arguments.concurrency or 8
     model = build_model(arguments.writer, options)
-    provider, _, model_id = model.name.partition("/")
-    card = find_card(provider, model_id)
     policy = CallPolicy(concurrency, max_usd=arguments.max_usd)
-    guarded = policy.guard(model, card.price if card and not arguments.base_url else None)
+    guarded = policy.guard(model, listed_price(arguments.writer, arguments.base_url))
     order = ORDERS[arguments.set]
     with RunProgress() as progress:
         progress.label(f"{order.name} by {model.name}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench import api
 from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results
 from pii_bench.cli.terminal import RunProgress, echo
-from pii_bench.ranking.gate import Least, read_baseline, shortfalls, write_baseline
+from pii_bench.ranking.gate import Least, partly_compared, read_baseline, shortfalls, write_baseline
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions
 
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> bool:
     for row in incomplete:
         echo(f"{row.dataset}, {row.task}: {row.scored} of {row.gold} samples are scored; run again")
     failures = list(shortfalls(rows, minimums, baseline))
-    for line in failures:
+    for line in (*failures, *partly_compared(rows, baseline or {})):
         echo(line)
     if arguments.write_baseline and not incomplete:
         write_baseline(arguments.write_baseline, rows)

@@ -13,7 +13,7 @@ from pii_bench.cli.terminal import (
     log_left_out,
     update_leaderboard,
 )
-from pii_bench.ranking.external import published_rows
+from pii_bench.ranking.external import human_rows, published_rows
 from pii_bench.ranking.stored import collect
 
 if TYPE_CHECKING:
@@ -56,9 +56,11 @@ def _print_paper_table(arguments: argparse.Namespace) -> bool:
     from pii_bench.ranking.paper_tables import paper_table, paper_table_records
 
     collection = collect(arguments.results)
-    log_left_out(collection.left_out)
+    people, broken = human_rows(arguments.results)
+    rows, left_out = [*collection.rows, *people], [*collection.left_out, *broken]
+    log_left_out(left_out)
     if arguments.json:
-        echo_json(paper_table_records(arguments.table, collection.rows, published_rows()))
+        echo_json(paper_table_records(arguments.table, rows, published_rows()))
     else:
-        echo(paper_table(arguments.table, collection.rows, published_rows()), end="")
-    return not collection.left_out
+        echo(paper_table(arguments.table, rows, published_rows()), end="")
+    return not left_out

@@ -45,12 +45,12 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
-from pii_bench.ranking.rows import Source
+from pii_bench.ranking.rows import Source, with_intervals
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.store import RunFiles
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import PlugIn, fault_of, is_prompted
+from pii_bench.systems.catalog import is_prompted
 from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
-_LISTED_FAULTS: Final = 5
 _NOT_WITH_CONFIG: Final = frozenset({"model", "strategy", "dataset", "limit"})
 
 DESCRIPTION: Final = (
@@ -242,7 +241,6 @@ def get_responses(planned: Plan, batch: Literal["submit", "wait"] | None) -> boo
         except PiiBenchError:
             log_missing(jobs)
             raise
-    _log_plug_in_faults(jobs)
     return complete
 
 
@@ -252,23 +250,6 @@ def log_missing(jobs: Sequence[Job]) -> bool:
     for line in lines:
         log(line)
     return not lines
-
-
-def _log_plug_in_faults(jobs: Sequence[Job]) -> None:
-    """Log the samples on which a plug-in's code failed; they count as wrong answers."""
-    for job in jobs:
-        if not isinstance(job.system, PlugIn):
-            continue
-        sample_ids = {sample.id for sample in job.samples}
-        faults = []
-        for _, record in read_lines(job.files.responses, unreadable=[]):
-            fault = fault_of(record.response) if record.id in sample_ids else None
-            if fault:
-                faults.append(f"sample {record.id!r}: {fault}")
-        for fault in faults[:_LISTED_FAULTS]:
-            log(f"{job.label}, {fault}")
-        if len(faults) > _LISTED_FAULTS:
-            log(f"{job.label}: and {len(faults) - _LISTED_FAULTS} more")
 
 
 def run_keys(jobs: Sequence[Job]) -> list[tuple[str, str, str]]:
@@ -281,11 +262,16 @@ def print_summary(
     datasets: Iterable[Dataset],
     keys: Collection[tuple[str, str, str]],
 ) -> None:
-    """Update the leaderboard, and print the rows of these runs next to the paper's."""
+    """Update the leaderboard, and print the rows of these runs next to the paper's.
+
+    With a limit, their figures are those of the first samples of each dataset.
+    """
     from pii_bench.ranking.render import summarise
 
     report = log if arguments.json else echo
     rows, _ = update_leaderboard(arguments.results, datasets, report=report)
+    if arguments.limit is not None:
+        rows = _of_first_samples(rows, arguments.limit, arguments.results, datasets, keys)
     tasks = [*Task] if arguments.task == ALL_TASKS else [Task(arguments.task)]
     shown = [row for row in rows if row.task in tasks and _is_shown(row, keys)]
     if arguments.json:
@@ -294,6 +280,39 @@ def print_summary(
         echo_rows(shown, as_json=False)
     else:
         echo(f"\n{summarise(rows, keys, tasks)}", end="")
+
+
+def _of_first_samples(
+    rows: Iterable[Row],
+    limit: int,
+    results: Path,
+    datasets: Iterable[Dataset],
+    keys: Iterable[tuple[str, str, str]],
+) -> list[Row]:
+    """Return the rows, those of these runs with the figures of the first `limit` samples."""
+    from pii_bench.ranking.stored import read_run, rows_of, with_detection
+
+    by_name = {dataset.name: dataset for dataset in datasets}
+    manifests = [
+        (RunFiles.at(results / "runs", *key).manifest, by_name[key[2]])
+        for key in dict.fromkeys(keys)
+    ]
+    runs = with_detection(
+        read_run(path, dataset, limit) for path, dataset in manifests if path.exists()
+    )
+    limited = {
+        (row.model, row.strategy, row.dataset, row.task): row
+        for row in with_intervals(row for run in runs for row in rows_of(run))
+    }
+    result = []
+    for row in rows:
+        first = limited.get((row.model, row.strategy, row.dataset, row.task))
+        if row.source is not Source.RUN or first is None or first.gold == row.gold:
+            result.append(row)
+        else:
+            # The row says how many of all samples its figures are of.
+            result.append(replace(first, gold=row.gold))
+    return result
 
 
 def _is_shown(row: Row, keys: Collection[tuple[str, str, str]]) -> bool:

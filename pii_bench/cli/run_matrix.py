@@ -11,7 +11,7 @@ from pii_bench.cli.run import get_responses, log_missing, plan, print_summary, r
 from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.models.catalog import TIMEOUT
+from pii_bench.models.catalog import TIMEOUT, listed_price
 from pii_bench.runs.estimates import estimate_jobs
 from pii_bench.runs.jobs import close_systems, ledger_of
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
@@ -48,15 +48,18 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         True if every sample of every cell has an answer; for a dry run, if every cell could run.
 
     Raises:
-        PiiBenchError: the file or a dataset is wrong, found before the first call.
+        PiiBenchError: the file or a dataset is wrong, or a cap comes with a model of unknown
+            price, found before the first call.
     """
     matrix = read_matrix(arguments.config)
     overrides = {name: getattr(arguments, name) for name in _OVERRIDES & arguments.given}
     matrix = replace(matrix, **overrides)
+    _check_prices(matrix, arguments)
     datasets = _load_datasets(matrix, arguments.config)
     for dataset in datasets:
         log_faults(dataset)
     arguments.task, arguments.results = matrix.task, matrix.results
+    arguments.limit = matrix.limit
     if arguments.dry_run:
         return _estimate(matrix, arguments, datasets)
     budget, cells = matrix.max_usd, matrix.cells()
@@ -86,6 +89,19 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
     return not incomplete
 
 
+def _check_prices(matrix: Matrix, arguments: argparse.Namespace) -> None:
+    """Refuse a cap if the price of a model is unknown: no later run could go on."""
+    if matrix.max_usd is None or arguments.price is not None:
+        return
+    called = dict.fromkeys(cell.model for cell in matrix.cells() if cell.is_called)
+    unpriced = [model for model in called if listed_price(model, arguments.base_url) is None]
+    if unpriced:
+        raise PiiBenchError(
+            f"a cap of {matrix.max_usd:g} USD came with models of unknown price, "
+            f"{', '.join(unpriced)}; give it with --price IN,OUT (USD per million tokens)"
+        )
+
+
 def _load_datasets(matrix: Matrix, path: Path) -> list[Dataset]:
     """Load each dataset once, even if the file names it twice (`all` and `hard`)."""
     try:
@@ -102,7 +118,6 @@ def _cell_arguments(
     values = vars(arguments) | {
         "model": cell.model,
         "strategy": cell.strategy,
-        "limit": matrix.limit,
         "concurrency": matrix.concurrency,
         "max_usd": budget,
     }

@@ -129,10 +129,15 @@ def run(arguments: argparse.Namespace) -> bool:
         PiiBenchError: wrong arguments or input, found before the first call; or a provider
             refuses, in which case the answers so far are saved.
     """
-    measuring = Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
     if arguments.answerer is None:
         if arguments.model is not None or arguments.judge is not None or arguments.rewrite:
             raise PiiBenchError("--model, --rewrite and --judge need an --answerer")
+        if not arguments.results.is_dir():
+            raise PiiBenchError(
+                f"--results: {str(arguments.results)!r} is not a folder; --answerer creates one"
+            )
+    measuring = Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
+    if arguments.answerer is None:
         return _write(arguments, measuring, None)
     study = _build_study(arguments)
     try:

@@ -279,6 +279,10 @@ class Ledger:
         self._changed.set()
         self._changed.clear()
 
+    def close(self) -> None:
+        """Leave the event loop, when no call is in flight."""
+        self._changed = asyncio.Event()
+
     def _most(self, request: Request, batched: bool) -> float:
         if self.price is None:
             return 0.0

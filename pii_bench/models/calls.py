@@ -242,6 +242,11 @@ class Pace:
         # Whoever has the turn starts next; the others wait for it in the order of their arrival.
         self._turn, self._changed = asyncio.Lock(), asyncio.Event()
 
+    def close(self) -> None:
+        """Leave the event loop, when no call is in flight."""
+        # Locks and events belong to the first event loop in which a call waits for them.
+        self._turn, self._changed = asyncio.Lock(), asyncio.Event()
+
     async def enter(self, tokens: int) -> Slot:
         """Wait for a slot; the caller must `leave` it.
 
@@ -365,8 +370,10 @@ class GuardedModel:
             attempt += 1
 
     async def close(self) -> None:
-        """Close the inner model."""
+        """Close the inner model; the next calls may be in another event loop."""
         await self.model.close()
+        self.pace.close()
+        self.ledger.close()
 
     async def _attempt(self, request: Request) -> Completion:
         # The budget comes first: a call over the cap takes no slot from calls within it.

@@ -149,6 +149,18 @@ def find_card(provider: str, model_id: str) -> ModelCard | None:
     return _BY_ID.get((provider, model_id))
 
 
+def listed_price(name: str, base_url: str | None) -> Price | None:
+    """Return the price of a model at its provider; None if unknown, or on another server.
+
+    Args:
+        name: an alias or `provider/name`.
+        base_url: of the other server, if any.
+    """
+    provider, _, model_id = resolve(name).partition("/")
+    card = find_card(provider, model_id)
+    return card.price if card is not None and base_url is None else None
+
+
 _HOST: Final = re.compile(r"(?=.{1,253}$)([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
 
 

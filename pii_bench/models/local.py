@@ -104,16 +104,8 @@ class LocalModel:
             # Results do not name folders of this machine; the hash distinguishes files.
             self._model, self._sha256 = path.stem, hash_gguf(path)
         self.name = f"{_PROVIDER}/{self._model}"
-        self._server: xllamacpp.Server | None = _serve(path)
-        _RUNNING.add(self._server)
-        self._client = OpenAICompatibleModel(
-            _PROVIDER,
-            self._model,
-            api_key="none",
-            base_url=f"{self._server.listening_address}/v1",
-            timeout=_TIMEOUT_SECONDS,
-        )
-        self._turn = asyncio.Lock()
+        self._path = path
+        self._start()
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -124,6 +116,18 @@ class LocalModel:
             "context": str(CONTEXT_TOKENS),
         }
 
+    def _start(self) -> None:
+        self._server: xllamacpp.Server | None = _serve(self._path)
+        _RUNNING.add(self._server)
+        self._client = OpenAICompatibleModel(
+            _PROVIDER,
+            self._model,
+            api_key="none",
+            base_url=f"{self._server.listening_address}/v1",
+            timeout=_TIMEOUT_SECONDS,
+        )
+        self._turn = asyncio.Lock()
+
     async def complete(self, request: Request) -> Completion:
         """Answer one request; others wait.
 
@@ -131,6 +135,8 @@ class LocalModel:
             CallError: `context` if the prompt alone is longer than the context; else see
                 `OpenAICompatibleModel.complete`.
         """
+        if self._server is None:
+            self._start()
         async with self._turn:
             try:
                 completion = await self._client.complete(request)
@@ -142,7 +148,7 @@ class LocalModel:
         raise CallError("context", f"the prompt is longer than {CONTEXT_TOKENS} tokens")
 
     async def close(self) -> None:
-        """Stop the server."""
+        """Stop the server; the next `complete` starts it again."""
         # In this order: the server's destructor waits forever for an open request.
         await self._client.close()
         if self._server is not None:

@@ -169,7 +169,7 @@ class ServiceModel(ABC, Generic[Client]):
         model: the model's name as the service knows it.
         name: name in results.
         endpoint: the base URL as results name it.
-        client: the SDK's client; `close` closes it.
+        client: the SDK's client; the next `complete` after `close` opens another.
 
     Raises:
         PiiBenchError: `base_url` or `api_key` is not valid, see `normalise_base_url` and
@@ -195,9 +195,8 @@ class ServiceModel(ABC, Generic[Client]):
         self.provider, self.model = provider, model
         self.name = name or f"{provider}/{model}"
         self.endpoint = normalise_base_url(base_url).removesuffix(self._added_path)
-        self._timeout = timeout
-        self._http = self._open(api_key)
-        self.client = self._connect(api_key)
+        self._timeout, self._key = timeout, api_key
+        self._start()
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -205,7 +204,7 @@ class ServiceModel(ABC, Generic[Client]):
         return {"endpoint": self.endpoint}
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; the next `complete` may be in another event loop."""
         await self._http.aclose()
 
     async def complete(self, request: Request) -> Completion:
@@ -216,6 +215,8 @@ class ServiceModel(ABC, Generic[Client]):
                 bad_response.
             ProviderRefusedError: every call would fail.
         """
+        if self._http.is_closed:
+            self._start()
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._ask(request)
@@ -255,6 +256,10 @@ class ServiceModel(ABC, Generic[Client]):
     def batch_service(self) -> BatchService | None:
         """Return the provider's batch API, which uses this model's client; None if it has none."""
         return None
+
+    def _start(self) -> None:
+        self._http = self._open(self._key)
+        self.client = self._connect(self._key)
 
     def _open(self, api_key: str) -> EndpointClient:
         return EndpointClient(self.endpoint, self._timeout, api_key)

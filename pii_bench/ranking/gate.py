@@ -94,6 +94,18 @@ def shortfalls(
             )
 
 
+def partly_compared(rows: Sequence[Row], baseline: Baseline) -> Iterator[str]:
+    """Yield a line for each row of which the baseline has some samples only."""
+    for row in rows:
+        ours, theirs = row.by_sample.get(row.headline_name), baseline.get((row.dataset, row.task))
+        if ours is None or theirs is None:
+            continue
+        common = len(set(ours.ids) & set(theirs.ids))
+        if common < len(ours.ids):
+            share = f"{common} of {len(ours.ids)} samples"
+            yield f"{row.dataset}, {row.task}: {share} are compared, the baseline lacks the others"
+
+
 def write_baseline(path: Path, rows: Sequence[Row]) -> None:
     """Write the headlines of rows by sample, as the baseline of later gates.
 

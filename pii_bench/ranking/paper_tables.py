@@ -82,14 +82,13 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
         UnknownNameError: the paper has no such table of results.
     """
     table = _table(number)
-    theirs = _lines(table, published)
+    theirs, ours = _lines(table, published), _ours(table, rows)
     parts = [f"# Table {table.number} of the paper: {table.title}"]
     if table.missing:
         parts.append(table.missing)
-        if not theirs:
-            return "\n\n".join(parts) + "\n"
-        return "\n\n".join([*parts, _NOTE, _markdown(table, theirs)]) + "\n"
-    ours = _lines(table, _with_both(rows))
+        if lines := [*theirs, *ours]:
+            parts += [_NOTE, _markdown(table, lines)]
+        return "\n\n".join(parts) + "\n"
     known, others = _arrange(theirs, ours)
     parts += [_NOTE, _markdown(table, known)]
     if others:
@@ -112,9 +111,7 @@ def paper_table_records(
         UnknownNameError: the paper has no such table of results.
     """
     table = _table(number)
-    theirs = _lines(table, published)
-    ours = [] if table.missing else _lines(table, _with_both(rows))
-    known, others = _arrange(theirs, ours)
+    known, others = _arrange(_lines(table, published), _ours(table, rows))
     records = []
     for line in (*known, *others):
         figures = [line.figure(column) for column in table.columns]
@@ -135,6 +132,15 @@ def _table(number: int) -> PaperTable:
     if number not in PAPER_TABLES:
         raise UnknownNameError("table of the paper", str(number), map(str, PAPER_TABLES))
     return PAPER_TABLES[number]
+
+
+def _ours(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:
+    """Return our lines: of people in the paper's table of people, of systems in the others."""
+    if table.models == _PEOPLE:
+        return _lines(table, [row for row in rows if row.source is Source.HUMAN])
+    if table.missing:
+        return []
+    return _lines(table, _with_both(row for row in rows if row.source is not Source.HUMAN))
 
 
 def _arrange(theirs: Iterable[_Line], ours: Sequence[_Line]) -> tuple[list[_Line], Sequence[_Line]]:
@@ -312,6 +318,7 @@ def _missing_runs(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
     return "\n".join(items)
 
 
+_PEOPLE: Final = ("human",)
 _SETS: Final = ("single", "multi", "hard", "distract")
 _DETECTION_METRICS: Final = ("strict_f1", "ent_f1", "rouge_l_f")
 _SET_METRICS: Final = ("f1", "rouge_l_f")
@@ -376,9 +383,10 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                     *_columns(Task.DETECTION, _SETS, ("strict_f1",)),
                     *_columns(Task.QUERY_RELATED, _SETS, ("f1",)),
                 ),
-                ("human",),
+                _PEOPLE,
                 ("",),
-                missing="It needs people who annotate samples of ours: no command does that.",
+                missing="It needs people who annotate samples of ours in the web application "
+                "(`pii-bench serve`); `human` rows are theirs.",
             ),
             _prompted(4, "masking", (*_LARGE, *_MIDDLE), Task.MASKING, BOTH),
             _prompted(
@@ -403,9 +411,8 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                 (),
                 (),
                 (),
-                missing="It needs answers to masked prompts, and a judge of them: no command "
-                "asks for either. The published figures are in "
-                "`data/published/paper_results.csv`.",
+                missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
+                "utility` gets both, and prints our figures and the published ones.",
             ),
             _detection(12, "detection by small models", _SMALL, _DETECTION_METRICS),
             _prompted(

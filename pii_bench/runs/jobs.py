@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
@@ -22,7 +22,7 @@ from pii_bench.runs.records import (
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.catalog import PlugIn
+from pii_bench.systems.catalog import PlugIn, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from pii_bench.tasks import Task
 
     MapTaskSamples = Callable[[Task, Sequence[Sample]], Iterator[Response | Failure]]
+
+_LISTED_FAULTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,24 @@ async def _ask(
         else:
             mapped = partial(map_samples, job.system.card.task)
             run_mapped(mapped, job.samples, store, progress)
+    _report_faults(job, progress)
     return all(sample.id in store.done for sample in job.samples)
+
+
+def _report_faults(job: Job, progress: Progress) -> None:
+    """Report the samples on which a plug-in's code failed; they count as wrong answers."""
+    if not isinstance(job.system, PlugIn):
+        return
+    sample_ids = {sample.id for sample in job.samples}
+    faults = [
+        f"sample {record.id!r}: {fault}"
+        for _, record in read_lines(job.files.responses, unreadable=[])
+        if record.id in sample_ids and (fault := fault_of(record.response))
+    ]
+    for fault in faults[:_LISTED_FAULTS]:
+        progress.note(fault)
+    if len(faults) > _LISTED_FAULTS:
+        progress.note(f"and {len(faults) - _LISTED_FAULTS} more")
 
 
 async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait: bool) -> bool:

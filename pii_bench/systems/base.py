@@ -84,7 +84,7 @@ class System(Protocol):
         """
 
     async def close(self) -> None:
-        """Release the system's resources."""
+        """Release the system's resources; it may be used again, in another event loop."""
 
 
 def require_local(systems: Iterable[System]) -> None:

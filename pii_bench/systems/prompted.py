@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Draws, Request, Sampling
-from pii_bench.models.catalog import LOCAL, build_model, find_card, is_loopback, resolve
+from pii_bench.models.catalog import (
+    LOCAL,
+    build_model,
+    find_card,
+    is_loopback,
+    listed_price,
+    resolve,
+)
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.catalog import DEFAULT_STRATEGY, refuse_call_limits, refuse_options
@@ -298,7 +305,7 @@ def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
     prompt = _load_prompt(strategy, options)
     provider, _, model_id = resolve(name).partition("/")
     card = find_card(provider, model_id)
-    model = _build_model(name, options, card)
+    model = _build_model(name, options)
     sampling = Sampling(
         temperature=_temperature(name, options.temperature, card),
         max_tokens=_max_tokens(name, options.max_tokens, provider, card),
@@ -320,14 +327,12 @@ def _load_prompt(strategy: Strategy, options: SystemOptions) -> Prompt:
     )
 
 
-def _build_model(name: str, options: SystemOptions, card: ModelCard | None) -> Model:
+def _build_model(name: str, options: SystemOptions) -> Model:
     model = build_model(name, options.model)
     if model.endpoint is None:
         refuse_call_limits(name, options.calls)
         return model
-    # The listed price is the provider's, not that of another server.
-    listed = card.price if card is not None and options.model.base_url is None else None
-    return options.calls.guard(model, listed)
+    return options.calls.guard(model, listed_price(name, options.model.base_url))
 
 
 def _voted(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:

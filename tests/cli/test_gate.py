@@ -44,6 +44,19 @@ def test_only_the_samples_of_the_limit_are_judged(capsys: Capsys) -> None:
     assert rows == json.loads(Path("before.json").read_bytes())
 
 
+def test_a_baseline_of_the_first_samples_passes_and_says_how_many(capsys: Capsys) -> None:
+    assert gate("--limit", "3", "--write-baseline", "baseline.json") == 0
+    assert gate("--baseline", "baseline.json") == 0
+
+    share = "3 of 12 samples are compared, the baseline lacks the others"
+    assert capsys.readouterr().out.splitlines() == [
+        "passed: 3 rows",
+        f"demo, query-related: {share}",
+        f"demo, masking: {share}",
+        "passed: 3 rows",
+    ]
+
+
 def test_a_baseline_without_the_dataset_is_refused(capsys: Capsys) -> None:
     Path("empty.json").write_text("[]", encoding="utf-8")
 

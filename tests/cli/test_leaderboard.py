@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.cli import main
 from pii_bench.ranking import stored
-from pii_bench.ranking.external import published_rows
+from pii_bench.ranking.external import HumanAnswer, published_rows, to_lines
+from pii_bench.tasks import Task
 from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
 
 if TYPE_CHECKING:
@@ -45,6 +46,22 @@ def test_a_table_that_the_paper_lacks_is_refused(capsys: Capsys) -> None:
 
     assert main(["leaderboard", "--table", "99"]) == 2
     assert "99" in capsys.readouterr().err
+
+
+def test_the_table_of_people_has_their_answers(capsys: Capsys) -> None:
+    answer = HumanAnswer(
+        "single", Task.QUERY_RELATED, "s1", "s1", annotator=1, answer=["gout"], gold=["gout"]
+    )
+    folder = Path("results/human")
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_text(to_lines([answer]), encoding="utf-8")
+
+    assert main(["leaderboard", "--table", "2"]) == 0
+    assert "|people|human|||||1.000||||" in capsys.readouterr().out.replace(" ", "")
+
+    (folder / "b.jsonl").write_text("{", encoding="utf-8")
+    assert main(["leaderboard", "--table", "2"]) == 1
+    assert "left out: results/human/b.jsonl" in capsys.readouterr().err
 
 
 def test_an_interruption_prints_no_traceback(

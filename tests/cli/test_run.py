@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -105,6 +106,30 @@ def test_after_a_limit_only_the_rest_is_asked(gold_answers: Path, capsys: Capsys
     assert [line["id"] for line in read_lines(path)] == [
         sample.id for sample in load_dataset("demo").samples
     ]
+
+
+def test_a_limit_shows_the_figures_of_the_first_samples_also_if_more_are_stored(
+    gold_answers: Path, capsys: Capsys
+) -> None:
+    first = {sample.id for sample in load_dataset("demo").samples[:3]}
+    answers = [
+        line if line["id"] in first else line | {"text": "### Answer: []"}
+        for line in read_lines(gold_answers)
+    ]
+    path = write_lines(Path("first-right.jsonl"), answers)
+    arguments = (f"replay:{path}", "--task", "query-related", "--json")
+    assert run(*arguments) == 0
+    stored = Path("results/leaderboard.csv").read_bytes()
+    (everything,) = json.loads(capsys.readouterr().out)
+
+    assert run(*arguments, "--limit", 3) == 0
+
+    (limited,) = json.loads(capsys.readouterr().out)
+    assert (everything["scored"], everything["gold"]) == (12, 12)
+    assert everything["f1"] < 1
+    assert (limited["scored"], limited["gold"], limited["f1"]) == (3, 12, 1)
+    assert limited["rank"] is None
+    assert Path("results/leaderboard.csv").read_bytes() == stored
 
 
 def test_the_next_run_asks_only_the_failed_samples(
@@ -266,12 +291,12 @@ def systems():
         # The text of demo-0001 alone names Halifax.
         (
             "10**6 if 'Halifax' in text else 4",
-            ["detection on demo, sample 'demo-0001': the plug-in raised ValueError"],
+            ["detection on demo: sample 'demo-0001': the plug-in raised ValueError"],
         ),
         (
             "-1",
             [
-                "detection on demo, sample 'demo-0005': the plug-in raised ValueError",
+                "detection on demo: sample 'demo-0005': the plug-in raised ValueError",
                 "detection on demo: and 7 more",
             ],
         ),

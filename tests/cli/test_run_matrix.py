@@ -235,6 +235,25 @@ def test_a_wrong_file_is_refused_before_any_call(
     assert not Path("results").exists()
 
 
+def test_a_cap_with_a_model_of_unknown_price_is_refused_before_any_call(
+    protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    models = 'models = ["gold", "openai/a", "gpt4o", "openai/b"]'
+    config = write(Path(), models, 'strategies = ["naive", "self-cot"]', "max_usd = 20")
+
+    # The price of gpt4o is that of its provider, not of the server.
+    assert run(config) == run(config, *at(protocol_server)) == 2
+
+    start = "pii-bench: a cap of 20 USD came with models of unknown price, "
+    end = "; give it with --price IN,OUT (USD per million tokens)"
+    assert capsys.readouterr().err.splitlines() == [
+        f"{start}openai/a, openai/b{end}",
+        f"{start}openai/a, gpt4o, openai/b{end}",
+    ]
+    assert protocol_server.requests == []
+    assert not Path("results").exists()
+
+
 def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt

@@ -255,6 +255,13 @@ def test_an_answerer_must_be_a_chat_model(options: list[str], what: str) -> None
         utility(None, *options)
 
 
+def test_without_an_answerer_the_results_must_exist() -> None:
+    with pytest.raises(PiiBenchError, match="'nowhere' is not a folder; --answerer creates one"):
+        utility(None, "--results", "nowhere")
+
+    assert not Path("nowhere").exists()
+
+
 @pytest.mark.parametrize(
     "options",
     [("--weight", "1.1"), ("--weight", "nan"), ("--max-usd", "0"), ("--embedder", "none")],

@@ -360,6 +360,20 @@ def test_a_wait_longer_than_two_minutes_ends_all_calls() -> None:
     ]
 
 
+def test_after_closing_calls_wait_for_each_other_in_another_event_loop() -> None:
+    # The first call is made, the second waits for its end, the third for room below the cap.
+    model = guard(TimedModel(), limit=1, ledger=Ledger(DOLLAR_A_TOKEN, 1300.0))
+
+    async def scenario() -> list[Completion | BaseException]:
+        answers = await ask(model, [make_request(str(n)) for n in range(3)])
+        await model.close()
+        return answers
+
+    answers = [*run(scenario()), *run(scenario())]
+
+    assert [answer.text for answer in answers if isinstance(answer, Completion)] == ["yes"] * 6
+
+
 def test_calls_beyond_the_cap_are_skipped() -> None:
     inner = TimedModel(script(Completion("yes", usage=Usage(100, 50))))
     model = guard(inner, ledger=Ledger(DOLLAR_A_TOKEN, 1000.0))

@@ -476,6 +476,20 @@ class TestPrivacy:
         assert caught.value.__context__ is None
 
 
+def test_a_closed_model_answers_again_in_another_event_loop(
+    adapter: Adapter, server: ProtocolServer
+) -> None:
+    model = adapter.connect(server.url, 5.0)
+    server.script(adapter.dialect.answer("hello"))
+
+    async def run() -> str:
+        answer = await model.complete(REQUEST)
+        await model.close()
+        return answer.text
+
+    assert [asyncio.run(run()) for _ in range(2)] == ["hello", "hello"]
+
+
 def test_closing_leaves_no_connection_open(adapter: Adapter, server: ProtocolServer) -> None:
     async def run() -> int:
         model = adapter.connect(server.url, 5.0)

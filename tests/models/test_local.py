@@ -186,6 +186,19 @@ class TestCalls:
         assert (len(server.requests), server.peak) == (3, 1)
         assert server.requests[0].headers["authorization"] == "Bearer none"
 
+    def test_come_again_after_closing(
+        self, connect: Callable[[str, float], LocalModel], server: ProtocolServer
+    ) -> None:
+        server.script(completion("Halifax"))
+        model = connect(server.url, 5.0)
+
+        async def ask() -> list[str]:
+            answers = await asyncio.gather(*[model.complete(question("Where?")) for _ in range(3)])
+            await model.close()
+            return [answer.text for answer in answers]
+
+        assert [asyncio.run(ask()) for _ in range(2)] == [["Halifax"] * 3] * 2
+
     @pytest.mark.parametrize(
         ("reply", "message"),
         [

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.ranking.gate import Baseline, Least, read_baseline, shortfalls, write_baseline
+from pii_bench.ranking.gate import (
+    Baseline,
+    Least,
+    partly_compared,
+    read_baseline,
+    shortfalls,
+    write_baseline,
+)
 from pii_bench.ranking.rows import Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.tasks import Task
@@ -106,6 +113,16 @@ def test_only_what_is_significantly_below_the_baseline_is_told(tmp_path: Path) -
 def test_a_row_that_the_baseline_lacks_is_an_error(baseline: Baseline) -> None:
     with pytest.raises(PiiBenchError, match=r"^the baseline has no row for demo, masking "):
         list(shortfalls([row(0.7)], [], baseline))
+
+
+def test_a_baseline_of_some_samples_is_told() -> None:
+    some = Scores(("s0", "t0"), ("s0", "t0"), (0.7, 0.7), ((0.7, 0.7), (0.7, 0.7)))
+    (every,) = row(0.7).by_sample.values()
+
+    assert list(partly_compared([row(0.7)], {("demo", MASKING): every})) == []
+    assert list(partly_compared([row(0.7)], {("demo", MASKING): some})) == [
+        "demo, masking: 1 of 12 samples are compared, the baseline lacks the others"
+    ]
 
 
 @pytest.mark.parametrize(

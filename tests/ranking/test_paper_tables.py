@@ -231,14 +231,36 @@ def test_the_tables_are_those_of_the_file() -> None:
     assert list(PAPER_TABLES) == sorted(numbers | {22, 24})
 
 
-@pytest.mark.parametrize("number", [2, 8])
-def test_what_no_run_can_fill_says_what_is_missing(number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "needed"),
+    [
+        (2, "people who annotate samples of ours in the web application (`pii-bench serve`)"),
+        (8, "answers to masked prompts, and a judge of them: `pii-bench utility` gets both"),
+    ],
+)
+def test_what_no_run_can_fill_names_the_command_that_can(number: int, needed: str) -> None:
     run = ours("single", {"strict_f1": 0.5}, strategy="detection", task=Task.DETECTION)
 
     markdown = paper_table(number, [run], published_rows())
 
-    assert "It needs" in markdown
+    assert f"It needs {needed}" in markdown
     assert cells(markdown, "run") == []
+
+
+def test_people_have_a_line_in_the_table_of_people_alone() -> None:
+    people = [
+        ours("single", metrics, model="people", task=task, source=Source.HUMAN)
+        for metrics, task in (
+            ({"strict_f1": 0.9}, Task.DETECTION),
+            ({"f1": 0.8}, Task.QUERY_RELATED),
+        )
+    ]
+
+    assert cells(paper_table(2, people, published_rows()), "people") == [
+        ["people", "human", "0.900", "", "", "", "0.800", "", "", ""]
+    ]
+    assert paper_table_records(2, people, [])[0]["model"] == "people"
+    assert cells(paper_table(6, people, published_rows()), "people") == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The weights of the encoders come in packages with one maintainer each, so they a
 
 from __future__ import annotations
 
+import logging
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -54,10 +55,15 @@ class WordLlamaEncoder:
     """
 
     def __init__(self) -> None:
+        # Its import calls logging.basicConfig, which does nothing if the root has a handler.
+        placeholder = logging.NullHandler()
+        logging.root.addHandler(placeholder)
         try:
             import wordllama
         except ImportError:
             raise MissingExtraError("WordLlama", _WORDLLAMA_INSTALL) from None
+        finally:
+            logging.root.removeHandler(placeholder)
         folder = Path(wordllama.__file__).parent
         _check(folder / "weights" / "l2_supercat_256.safetensors", WORDLLAMA_SHA256)
         self._model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import subprocess
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,20 @@ def test_wordllama_gives_vectors_of_length_1_and_is_named_by_version_and_weights
         "encoder": "wordllama 0.4.0.post1",
         "weights": f"sha256:{embedding.WORDLLAMA_SHA256}",
     }
+
+
+def test_wordllama_leaves_the_logging_of_the_process_alone() -> None:
+    code = (
+        "import logging; from pii_bench.systems.relevance.embedding import WordLlamaEncoder; "
+        "WordLlamaEncoder(); print(logging.root.handlers, logging.root.level == logging.WARNING)"
+    )
+
+    # In a new process, where neither pytest nor another test has configured it.
+    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+
+    assert done.stdout == "[] True\n"
 
 
 def test_wordllama_refuses_other_weights(monkeypatch: pytest.MonkeyPatch) -> None:
