@@ -188,6 +188,23 @@ def test_a_removed_member_loses_open_tasks_and_done_answers_stay(
     assert "1 of 6 answers" in page
 
 
+def test_a_page_of_a_deleted_project_changes_nothing_in_a_new_one(
+    team: Server, ann: Browser, olga: Browser
+) -> None:
+    old = new_project(team, "ann")
+    old_task = open_next(ann, old)
+    olga.post(f"/projects/{old.id}/delete")
+    new = new_project(team, "ann")
+    new_task = open_next(ann, new)
+
+    saved = save(ann, old_task, {"marks": [ANN]}, base=1, done=True)
+
+    assert saved.status_code == 404
+    assert state_of(ann, new_task)["answer"] == {"marks": []}
+    assert olga.post(f"/projects/{old.id}/delete").status_code == 404
+    assert ann.get(f"/projects/{new.id}/work").is_success
+
+
 @pytest.mark.parametrize("name", ["ann", "adam"])
 def test_only_an_owner_manages_a_project(team: Server, olga: Browser, name: str) -> None:
     project = new_project(team, "ann", "adam")
