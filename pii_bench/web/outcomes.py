@@ -146,13 +146,17 @@ def choice_of(stored: StoredSample, task: Task) -> Choice:
     return parse_choice(stored.items or (), task.answer)
 
 
-def after_done(connection: Connection, project: Project, task: Task) -> None:
-    """Record an outcome if all annotators of the sample or its adjudicator have finished."""
+def after_change(connection: Connection, project: Project, task: Task) -> None:
+    """Record an outcome if all annotators of the sample have finished, or what is decided on it.
+
+    A sample whose adjudicator changes a decision without finishing it is in dispute again.
+    """
     stored = find_sample(connection, task.sample_id)
     if stored.qualifies:
         return
     if task.part is Part.ADJUDICATOR:
-        _set_settled(connection, task.sample_id, task.stage, settled=True)
+        outcome = outcomes_of(connection, project)[stored.id, task.stage]
+        _set_settled(connection, outcome, settled=_is_settled(connection, project, outcome))
     else:
         finished = _finished(connection, stored.id, task.stage)
         if len(finished) < project.plan.annotators:
@@ -165,8 +169,18 @@ def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
     return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
 
 
-def _set_settled(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
-    connection.execute(update(OUTCOMES).where(_is_of(sample_id, stage)).values(settled=settled))
+def _set_settled(connection: Connection, outcome: Outcome, *, settled: bool) -> None:
+    of_it = _is_of(outcome.sample_id, outcome.stage)
+    connection.execute(update(OUTCOMES).where(of_it).values(settled=settled))
+
+
+def _is_settled(connection: Connection, project: Project, outcome: Outcome) -> bool:
+    """Return True if the annotators agree enough or an adjudicator has decided."""
+    return (
+        outcome.kappa >= project.plan.threshold
+        or len(_finished(connection, outcome.sample_id, outcome.stage)) == 1
+        or bool(_finished(connection, outcome.sample_id, outcome.stage, Part.ADJUDICATOR))
+    )
 
 
 def _save_outcome(
@@ -202,14 +216,10 @@ def reconsider(database: Database, project: Project) -> None:
     """Apply a new threshold to outcomes without a decision whose stage 2 has not begun."""
     with database.writing() as connection:
         for (sample_id, stage), outcome in outcomes_of(connection, project).items():
-            settled = (
-                outcome.kappa >= project.plan.threshold
-                or len(_finished(connection, sample_id, stage)) == 1
-                or bool(_finished(connection, sample_id, stage, Part.ADJUDICATOR))
-            )
+            settled = _is_settled(connection, project, outcome)
             begun = stage == 1 and find_sample(connection, sample_id).items is not None
             if settled != outcome.settled and not begun:
-                _set_settled(connection, sample_id, stage, settled=settled)
+                _set_settled(connection, outcome, settled=settled)
                 _open_stage_2(connection, project, sample_id)
 
 

@@ -106,6 +106,35 @@ def test_a_sample_with_low_agreement_goes_to_an_adjudicator(
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
 
 
+def test_a_changed_decision_is_in_dispute_until_it_is_finished_again(
+    team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
+) -> None:
+    project = new_project(
+        team, "ann", "bob", "adam", records=RECORDS[:1], stages=Stages.MARK, threshold=0.9
+    )
+    annotate(ann, project, *ALL)
+    annotate(bob, project)
+    disputes = f"/projects/{project.id}/disputes"
+    export = f"/projects/{project.id}/export.jsonl"
+    opened = adam.post(f"{disputes}/{sample_ids(team, project)['one']}/1", follow_redirects=False)
+    task = int(opened.headers["location"].rpartition("/")[2])
+    save(adam, task, {"marks": [ANN]}, done=True)
+
+    save(adam, task, {"marks": [ANN, AGE]})
+    assert "Nothing to decide" not in adam.page(disputes)
+    assert olga.get(export).text == ""
+
+    save(adam, task, {"marks": [ANN, AGE]}, done=True)
+    assert "Nothing to decide" in adam.page(disputes)
+    (record,) = lines(olga.get(export).text)
+    assert [entity["text"] for entity in record["subjects"][0]["entities"]] == ["Ann"]
+    assert [entity["text"] for entity in record["subjects"][1]["entities"]] == ["32"]
+
+    version = state_of(adam, task)["version"]
+    adam.post(f"/tasks/{task}/undo", json={"base": version})
+    assert "Nothing to decide" not in adam.page(disputes)
+
+
 def test_only_one_adjudicator_opens_a_disputed_sample(
     team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
 ) -> None:
