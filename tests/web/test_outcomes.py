@@ -106,6 +106,22 @@ def test_a_sample_with_low_agreement_goes_to_an_adjudicator(
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
 
 
+def test_a_decision_is_closed_once_stage_2_asks_about_it(
+    team: Server, ann: Browser, bob: Browser, adam: Browser
+) -> None:
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    annotate(ann, project, *ALL)
+    annotate(bob, project, ANN)
+    path = f"/projects/{project.id}/disputes/{sample_ids(team, project)['one']}/1"
+    opened = adam.post(path, follow_redirects=False)
+    task = int(opened.headers["location"].rpartition("/")[2])
+    assert not state_of(adam, task)["closed"]
+    save(adam, task, {"marks": [ANN]}, done=True)
+
+    assert state_of(adam, task)["closed"]
+    assert save(adam, task, {"marks": [ANN, AGE]}, done=True).status_code == 409
+
+
 def test_a_changed_decision_is_in_dispute_until_it_is_finished_again(
     team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
 ) -> None:
