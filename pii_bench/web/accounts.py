@@ -262,13 +262,18 @@ def delete_token(database: Database, account: Account, token_id: int) -> bool:
 
 
 def user_of_token(database: Database, secret: str) -> User | None:
-    """Return the user of a token; None if it is unknown."""
+    """Return the user of a token.
+
+    None if it is unknown, or belongs to `LOCAL_NAME` and there are other accounts.
+    """
     query = (
         select(ACCOUNTS, null().label("csrf_token"))
         .join_from(TOKENS, ACCOUNTS)
         .where(TOKENS.c.key == _hash(secret))
     )
-    return _find_user(database, query)
+    user = _find_user(database, query)
+    is_local = user is not None and user.name == LOCAL_NAME
+    return None if is_local and list_accounts(database) else user
 
 
 def _find_user(database: Database, query: Select[Any]) -> User | None:

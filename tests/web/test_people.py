@@ -38,6 +38,16 @@ def test_the_first_account_must_be_an_owner(local: Server) -> None:
     assert browser.get("/people").status_code == 401
 
 
+def test_a_token_of_the_local_account_ends_with_the_first_account(local: Server) -> None:
+    browser = local.browser()
+    secret = secret_in(browser.post("/account/tokens", data={"name": "notebook"}).text)
+    assert local.program(secret).get("/projects").status_code == 200
+
+    browser.post("/people", data={"name": "olga", "role": "owner"})
+
+    assert local.program(secret).get("/projects").status_code == 401
+
+
 @pytest.mark.parametrize("name", ["ann", "adam"])
 def test_only_owners_manage_accounts(team: Server, name: str) -> None:
     browser = team.browser(name)
