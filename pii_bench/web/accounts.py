@@ -124,7 +124,7 @@ def hash_password(password: str) -> str:
 
 
 def set_password(database: Database, account_id: int, password: str) -> None:
-    """Change a password and end all sessions of the account.
+    """Change a password and end all sessions and tokens of the account.
 
     Raises:
         AccountError: the password is too short or too long.
@@ -133,6 +133,7 @@ def set_password(database: Database, account_id: int, password: str) -> None:
     database.write(
         update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=hashed),
         delete(SESSIONS).where(SESSIONS.c.account_id == account_id),
+        delete(TOKENS).where(TOKENS.c.account_id == account_id),
     )
 
 

@@ -110,7 +110,7 @@ def account_page(request: Request, user: CurrentUser) -> Response:
 
 @router.post("/account/password")
 def change_password(request: Request, user: SessionUser, old: Password, new: Password) -> Response:
-    """Change the user's password and end all of their sessions, this one too."""
+    """Change the user's password and end all of their tokens and sessions, this one too."""
     if user.name == LOCAL_NAME:
         raise HTTPException(400, "Without accounts there is no password.")
     limit_logins(request, user.name)

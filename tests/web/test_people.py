@@ -60,10 +60,12 @@ def test_only_owners_manage_accounts(team: Server, name: str) -> None:
     assert check_password(team.web.database, "bob", PASSWORD) is not None
 
 
-def test_a_new_password_replaces_the_old(team: Server, olga: Browser) -> None:
+def test_a_new_password_replaces_the_old_and_ends_the_tokens(team: Server, olga: Browser) -> None:
     bob = team.account("bob").id
+    token = add_token(team.web.database, team.account("bob"), "notebook")
     page = olga.post(f"/people/{bob}/password").text
 
+    assert team.program(token).get("/account").status_code == 401
     assert check_password(team.web.database, "bob", PASSWORD) is None
     assert check_password(team.web.database, "bob", secret_in(page)) is not None
 
@@ -118,6 +120,7 @@ def test_a_token_is_shown_once_and_deleted_only_by_its_owner(
 
 def test_a_password_change_requires_the_old_password(team: Server) -> None:
     browser, other = team.browser("ann"), team.browser("ann")
+    program = team.program(add_token(team.web.database, team.account("ann"), "notebook"))
 
     wrong = browser.post("/account/password", data={"old": "guessed it", "new": "a new password"})
     assert wrong.status_code == 400
@@ -126,6 +129,7 @@ def test_a_password_change_requires_the_old_password(team: Server) -> None:
     browser.post("/account/password", data={"old": PASSWORD, "new": "a new password"})
 
     assert other.get("/").status_code == 401
+    assert program.get("/account").status_code == 401
     assert check_password(team.web.database, "ann", "a new password") is not None
 
 
