@@ -231,7 +231,7 @@ export async function openTask(start) {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey && event.key === "Enter") {
       event.preventDefault();
-      finish();
+      if (!event.repeat) finish();
     } else if (event.ctrlKey && event.key.toLowerCase() === "z" && event.target !== remark) {
       event.preventDefault();
       saving.undo();
