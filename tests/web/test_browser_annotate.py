@@ -350,6 +350,26 @@ def test_a_failed_save_is_repeated_and_a_conflict_with_another_window_is_shown(
     assert other.locator('[data-token="3"]').evaluate("n => n.closest('.m') !== null")
 
 
+def test_changes_are_kept_over_a_new_login(browser: Any, url: str) -> None:
+    olga = start_alone(browser, url)
+    page = olga.page
+    olga.context.clear_cookies()
+    token(page, 0).click()
+    page.get_by_role("button", name="PER name").click()
+    page.get_by_text("Log in again and load this page again: your changes are kept.").wait_for()
+
+    other = olga.context.new_page()
+    other.goto("/login")
+    other.get_by_label("Name").fill("olga")
+    other.get_by_label("Password").fill(PASSWORD)
+    other.get_by_role("button", name="Log in").click()
+    other.get_by_role("button", name="Log out").wait_for()
+    page.reload()
+
+    olga.saved()
+    assert page.locator("#marks li").count() == 1
+
+
 def test_a_blind_review_works_from_upload_to_results(browser: Any, url: str, width: int) -> None:
     olga = Visitor(browser, url, width, "olga")
     page = olga.page
