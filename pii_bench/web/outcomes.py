@@ -512,20 +512,19 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
         raise ProjectError(f"{project.dataset} has no entities of its own to score people against")
     samples = samples_of(connection, project, practice=False)
     clusters = clusters_of([stored.sample for stored in samples])
-    numbers = _numbers(tasks_of(connection, project))
     return [
         HumanAnswer(
             dataset=project.dataset,
             task=BenchmarkTask.DETECTION if task.stage == 1 else BenchmarkTask.QUERY_RELATED,
             id=stored.name,
             cluster=clusters[stored.name],
-            annotator=numbers[task.annotator],
+            annotator=task.account_id,
             answer=_answer(stored, task),
             gold=_gold(stored.sample, task.stage),
             suggestions=task.answer.get("suggested"),
         )
         for stored, task in _answers(connection, project, practice=False)
-        if not task.imported
+        if task.account_id is not None
     ]
 
 

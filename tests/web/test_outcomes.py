@@ -58,6 +58,21 @@ def row_of(browser: Browser, project: Project, folder: Path) -> Row:
     return row
 
 
+def test_people_have_different_numbers_in_all_projects_of_a_dataset(
+    team: Server, ann: Browser, bob: Browser, olga: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "human").mkdir()
+    for name, browser in (("ann", ann), ("bob", bob)):
+        project = new_project(team, name, records=RECORDS[:1], stages=Stages.CHOOSE, annotators=1)
+        choose(browser, project, 3)
+        answers = olga.get(f"/projects/{project.id}/human.jsonl").text
+        (tmp_path / "human" / f"{name}.jsonl").write_text(answers, encoding="utf-8")
+
+    (row,), _ = human_rows(tmp_path)
+
+    assert row.note == "2 people: 2 answers, 1 samples"
+
+
 def test_stage_2_asks_about_the_marks_of_the_majority(
     team: Server, ann: Browser, bob: Browser
 ) -> None:
