@@ -10,6 +10,7 @@ from sqlalchemy import delete, insert, select, update
 
 from pii_bench.datasets.readings import load_readings, version_of
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject, sample_to_record
+from pii_bench.files import is_encodable
 from pii_bench.ranking.external import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
@@ -123,17 +124,25 @@ def clean_answer(
             raise AnswerError(
                 "Confirm that each chosen piece is necessary and that together they are enough."
             )
-        return asdict(choice)
+        return _storable(asdict(choice))
     marks = parse_marks(stored.sample.description, answer)
     uncategorised = sum(mark.category is None for mark in marks)
     if done and uncategorised:
         raise AnswerError(f"{uncategorised} marked without a category yet.")
     seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
-    return {
-        "marks": [asdict(mark) for mark in marks],
-        "suggested": task.answer.get("suggested") or seen,
-        "remark": parse_remark(answer),
-    }
+    return _storable(
+        {
+            "marks": [asdict(mark) for mark in marks],
+            "suggested": task.answer.get("suggested") or seen,
+            "remark": parse_remark(answer),
+        }
+    )
+
+
+def _storable(answer: dict[str, Any]) -> dict[str, Any]:
+    if not is_encodable(answer):
+        raise AnswerError("an answer must not have half of a surrogate pair")
+    return answer
 
 
 def marks_of(stored: StoredSample, task: Task) -> tuple[Mark, ...]:

@@ -27,6 +27,8 @@ from tests.web.study import (
 if TYPE_CHECKING:
     from tests.web.server import Browser, Server
 
+JSON = {"content-type": "application/json"}
+
 
 @pytest.fixture
 def task(team: Server, ann: Browser) -> int:
@@ -121,6 +123,16 @@ def test_stage_2_requires_necessary_and_sufficient_to_be_confirmed(
 def test_an_invalid_answer_is_refused_and_not_saved(ann: Browser, task: int) -> None:
     for answer in ({"marks": [{**ANN, "end": 2}]}, {"marks": [], "remark": "x" * 2001}):
         assert save(ann, task, answer).status_code == 400
+    assert state_of(ann, task)["version"] == 1
+
+
+def test_half_of_a_surrogate_pair_in_an_answer_is_refused(ann: Browser, task: int) -> None:
+    body = '{"base": 1, "seconds": 1, "answer": {"marks": [], "remark": "x \\ud83d"}}'
+
+    refused = ann.post(f"/tasks/{task}/save", content=body, headers=JSON)
+
+    assert refused.status_code == 400
+    assert "surrogate" in refused.json()["error"]["message"]
     assert state_of(ann, task)["version"] == 1
 
 
