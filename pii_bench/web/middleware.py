@@ -6,16 +6,21 @@ import logging
 import time
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Histogram
+from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
+
+import pii_bench
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG: Final = logging.getLogger("pii_bench.web")
+_PACKAGE: Final = Path(pii_bench.__file__).parent
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
@@ -123,5 +128,17 @@ def _route(scope: Scope) -> str:
 
 
 def _log_bug(error: Exception) -> None:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    LOG.error("%s at %s:%d", type(error).__name__, last.filename, last.lineno)
+    frames = traceback.extract_tb(error.__traceback__)
+    # The first frame is in this module.
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    places = dict.fromkeys(f"{frame.filename}:{frame.lineno}" for frame in (frames[-1], own[-1]))
+    LOG.error("%s at %s", _kind(error), ", called at ".join(places))
+
+
+def _kind(error: Exception) -> str:
+    """Return the class of an error and the database's code, without messages, which hold values."""
+    name = type(error).__name__
+    if not isinstance(error, DBAPIError):
+        return name
+    codes = (getattr(error.orig, key, None) for key in ("sqlite_errorname", "sqlstate"))
+    return " ".join([name, *filter(None, codes)])

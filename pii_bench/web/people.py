@@ -28,7 +28,7 @@ from pii_bench.web.accounts import (
     set_password,
 )
 from pii_bench.web.pages import page
-from pii_bench.web.security import FORM_EXPIRED, CurrentUser, Owner, limit_logins
+from pii_bench.web.security import FORM_EXPIRED, CurrentUser, Number, Owner, limit_logins
 
 router: Final = APIRouter(include_in_schema=False)
 
@@ -137,7 +137,7 @@ def make_token(
 
 
 @router.post("/account/tokens/{token_id}/delete")
-def remove_token(request: Request, user: SessionUser, token_id: int) -> Response:
+def remove_token(request: Request, user: SessionUser, token_id: Number) -> Response:
     """Delete a token of the user."""
     if not delete_token(state.of(request).database, user, token_id):
         raise HTTPException(404, "You have no such token.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from fastapi import WebSocket  # noqa: TC002 -- FastAPI reads annotations when it runs
+from sqlalchemy import text
 from starlette.websockets import WebSocketDisconnect
 
 from pii_bench.errors import PiiBenchError
@@ -90,6 +92,21 @@ def test_a_bug_is_logged_without_its_message(
     assert answer.status_code == 500
     assert "ValueError at " in caplog.text
     assert "a text of somebody" not in caplog.text + answer.text
+
+
+def test_an_error_of_the_database_is_logged_with_its_code_and_our_line(
+    local: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    @local.app.get("/bug")
+    def bug() -> None:
+        local.web.database.write(text("SELECT a_name_of_somebody"))
+
+    assert local.program().get("/bug").status_code == 500
+
+    (logged,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert logged.startswith(("OperationalError SQLITE_ERROR at ", "ProgrammingError 42703 at "))
+    assert re.search(r", called at \S+/pii_bench/web/database\.py:\d+$", logged)
+    assert "a_name_of_somebody" not in caplog.text
 
 
 def test_a_bug_in_a_socket_is_logged_without_its_message(

@@ -118,6 +118,10 @@ def test_a_token_is_shown_once_and_deleted_only_by_its_owner(
     assert team.program(secret).get("/account").status_code == 401
 
 
+def test_a_token_with_a_number_beyond_those_of_the_database_is_refused(ann: Browser) -> None:
+    assert ann.post("/account/tokens/99999999999999999999/delete").status_code == 422
+
+
 def test_a_password_change_requires_the_old_password(team: Server) -> None:
     browser, other = team.browser("ann"), team.browser("ann")
     program = team.program(add_token(team.web.database, team.account("ann"), "notebook"))
