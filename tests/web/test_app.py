@@ -127,8 +127,17 @@ def test_a_bug_in_a_socket_is_logged_without_its_message(
     assert "a text of somebody" not in caplog.text
 
 
-def test_a_body_that_is_too_large_is_refused(local: Server) -> None:
+def test_a_body_that_is_too_large_is_refused_with_the_limit(
+    local: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     browser = local.browser()
     form = {"name": "x" * (local.web.settings.most_bytes + 1), "password": "x"}
 
-    assert browser.post("/login", data=form).status_code == 413
+    refused = browser.post("/login", data=form)
+    page = browser.post("/login", data=form, headers={"accept": "text/html"})
+
+    assert refused.status_code == page.status_code == 413
+    message = "The request is too large: at most 10,000,000 bytes."
+    assert refused.json() == {"error": {"message": message}}
+    assert f">{message}</p>" in page.text
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
