@@ -19,7 +19,7 @@ from sqlalchemy import delete, insert, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TOKENS
+from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TASKS, TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ def set_password(database: Database, account_id: int, password: str) -> None:
 
 
 def close_account(database: Database, account_id: int) -> None:
-    """Close an account; its work stays.
+    """Close an account: finished tasks stay, open ones become free for others.
 
     Raises:
         AccountError: it is the last owner's.
@@ -146,8 +146,10 @@ def close_account(database: Database, account_id: int) -> None:
     owners = [account.id for account in list_accounts(database) if account.role is Role.OWNER]
     if owners == [account_id]:
         raise AccountError("this is the last owner: add another one first")
+    is_open = (TASKS.c.account_id == account_id) & TASKS.c.done.is_(False)
     database.write(
         update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=None),
+        delete(TASKS).where(is_open),
         delete(SESSIONS).where(SESSIONS.c.account_id == account_id),
         delete(TOKENS).where(TOKENS.c.account_id == account_id),
     )

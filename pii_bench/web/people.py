@@ -180,7 +180,7 @@ def reset_password(request: Request, _: SessionOwner, account_id: int) -> Respon
 
 @router.post("/people/{account_id}/close")
 def close(request: Request, _: SessionOwner, account_id: int) -> Response:
-    """Close an account; the annotations and verdicts of its holder stay."""
+    """Close an account; its finished annotations and its verdicts stay."""
     _name_of(request, account_id)
     try:
         close_account(state.of(request).database, account_id)

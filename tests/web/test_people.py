@@ -9,6 +9,7 @@ import pytest
 
 from pii_bench.web.accounts import add_token, check_password, list_accounts, list_tokens
 from tests.web.server import PASSWORD
+from tests.web.study import SECOND, new_project, open_next, save, state_of
 
 if TYPE_CHECKING:
     from tests.web.server import Browser, Server
@@ -79,6 +80,18 @@ def test_a_closed_account_has_no_session_token_or_password(team: Server, olga: B
     assert browser.get("/").status_code == 401
     assert team.program(token).get("/").status_code == 401
     assert check_password(team.web.database, "bob", PASSWORD) is None
+
+
+def test_a_closed_account_keeps_finished_tasks_and_frees_open_ones(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
+    project = new_project(team, "ann", "bob", annotators=1)
+    save(ann, open_next(ann, project), {"marks": []}, done=True)
+    sample = state_of(ann, open_next(ann, project))["text"]
+
+    olga.post(f"/people/{team.account('ann').id}/close")
+
+    assert state_of(bob, open_next(bob, project))["text"] == sample == SECOND
 
 
 def test_the_last_owner_cannot_be_closed(team: Server, olga: Browser) -> None:
