@@ -340,6 +340,15 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def is_encodable(value: object) -> bool:
+    """Return False if a JSON value has a lone surrogate, which UTF-8 cannot encode."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def write_json(path: Path, value: DataclassInstance) -> None:
     """Write a dataclass as indented JSON, atomically.
 

@@ -19,6 +19,7 @@ from pii_bench.files import (
     decode,
     get,
     get_objects,
+    is_encodable,
     read_object,
     read_records,
     read_text,
@@ -115,6 +116,11 @@ def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None
     remove_leftovers(tmp_path)
 
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_value_with_half_a_surrogate_pair_is_not_encodable() -> None:
+    assert is_encodable({"remark": ["Zoë", "\U0001f600"]})
+    assert not is_encodable({"remark": ["x \ud83d"]})
 
 
 def test_half_a_surrogate_pair_is_written_as_its_escape(tmp_path: Path) -> None:

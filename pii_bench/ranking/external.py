@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 import pii_bench
-from pii_bench.datasets.catalog import DATASETS
+from pii_bench.datasets.catalog import DATASETS, read_card
 from pii_bench.datasets.readings import READINGS, load_readings
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import InputFileError, PiiBenchError
@@ -303,7 +303,7 @@ class HumanAnswer:
         dataset: its name in the leaderboard.
         id: the sample.
         cluster: id of the first sample with the same description.
-        annotator: a number within the dataset, not a name.
+        annotator: a number, the same in all projects of a database, not a name.
         answer: for detection, (text, type) pairs of each subject; for query-related, texts.
         gold: in the same form.
         suggestions: the system whose suggestions the person saw, if any.
@@ -426,11 +426,17 @@ def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
         oracle=False,
         metrics=metrics,
         scored=len(scores),
-        gold=len(scores),
+        gold=_size(dataset),
         signature=str(Signature(f"{HUMAN}/{dataset}", sha256, task)),
         note=_note(answers, len(scores)),
         by_sample=by_sample,
     )
+
+
+def _size(dataset: str) -> int | None:
+    """Return the number of samples of one of our datasets, which all have a query; else None."""
+    entry = DATASETS.get(dataset)
+    return None if entry is None else read_card(entry.card_path).pins[dataset].samples
 
 
 def _scores(answer: HumanAnswer) -> Mapping[str, PRF]:

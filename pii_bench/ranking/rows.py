@@ -79,7 +79,8 @@ class Row:
             headline is significantly higher; None for rows that do not compete.
         oracle: True if the system uses the annotation.
         scored: number of samples in the means.
-        gold: number of samples that the task applies to; None for published figures.
+        gold: number of samples that the task applies to; None for published figures and for
+            people's answers to a file.
         metrics: column name to value from 0 to 1; unknown values are absent.
         rates: status to its share of the samples asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.

@@ -19,7 +19,7 @@ from sqlalchemy import delete, insert, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TOKENS
+from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TASKS, TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ def hash_password(password: str) -> str:
 
 
 def set_password(database: Database, account_id: int, password: str) -> None:
-    """Change a password and end all sessions of the account.
+    """Change a password and end all sessions and tokens of the account.
 
     Raises:
         AccountError: the password is too short or too long.
@@ -133,11 +133,12 @@ def set_password(database: Database, account_id: int, password: str) -> None:
     database.write(
         update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=hashed),
         delete(SESSIONS).where(SESSIONS.c.account_id == account_id),
+        delete(TOKENS).where(TOKENS.c.account_id == account_id),
     )
 
 
 def close_account(database: Database, account_id: int) -> None:
-    """Close an account; its work stays.
+    """Close an account: finished tasks stay, open ones become free for others.
 
     Raises:
         AccountError: it is the last owner's.
@@ -145,8 +146,10 @@ def close_account(database: Database, account_id: int) -> None:
     owners = [account.id for account in list_accounts(database) if account.role is Role.OWNER]
     if owners == [account_id]:
         raise AccountError("this is the last owner: add another one first")
+    is_open = (TASKS.c.account_id == account_id) & TASKS.c.done.is_(False)
     database.write(
         update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=None),
+        delete(TASKS).where(is_open),
         delete(SESSIONS).where(SESSIONS.c.account_id == account_id),
         delete(TOKENS).where(TOKENS.c.account_id == account_id),
     )
@@ -262,13 +265,18 @@ def delete_token(database: Database, account: Account, token_id: int) -> bool:
 
 
 def user_of_token(database: Database, secret: str) -> User | None:
-    """Return the user of a token; None if it is unknown."""
+    """Return the user of a token.
+
+    None if it is unknown, or belongs to `LOCAL_NAME` and there are other accounts.
+    """
     query = (
         select(ACCOUNTS, null().label("csrf_token"))
         .join_from(TOKENS, ACCOUNTS)
         .where(TOKENS.c.key == _hash(secret))
     )
-    return _find_user(database, query)
+    user = _find_user(database, query)
+    is_local = user is not None and user.name == LOCAL_NAME
+    return None if is_local and list_accounts(database) else user
 
 
 def _find_user(database: Database, query: Select[Any]) -> User | None:

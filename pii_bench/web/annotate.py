@@ -16,7 +16,7 @@ from pii_bench.web.accounts import Role, User
 from pii_bench.web.database import NotThereError
 from pii_bench.web.marks import AnswerError, occurrences, snap
 from pii_bench.web.outcomes import (
-    after_done,
+    after_change,
     choice_of,
     clean_answer,
     disputes,
@@ -215,8 +215,8 @@ def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved)
         version = save(
             connection, task, answer, base=body.base, seconds=body.seconds, done=body.done
         )
-        if body.done:
-            after_done(connection, project, task)
+        if body.done or task.done:
+            after_change(connection, project, task)
     return JSONResponse({"version": version})
 
 
@@ -225,7 +225,10 @@ def undo_task(request: Request, user: CurrentUser, task_id: Number, body: Base) 
     """Undo the last change."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
+        was_done = task.done
         task = undo(connection, task, base=body.base)
+        if was_done:
+            after_change(connection, project, task)
         return JSONResponse(_state(connection, project, stored, task))
 
 

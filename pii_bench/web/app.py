@@ -23,7 +23,7 @@ from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.mask import UploadSlots
 from pii_bench.web.masker import Masker
-from pii_bench.web.middleware import Guard, Metrics
+from pii_bench.web.middleware import BodyLimit, Guard, Metrics
 from pii_bench.web.pages import STATIC, add_handlers
 from pii_bench.web.proxy import Upstream
 from pii_bench.web.security import admit
@@ -80,8 +80,8 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(
                 TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts, www_redirect=False
             ),
+            Middleware(BodyLimit, most=settings.most_bytes),
         ],
-        max_body_size=settings.most_bytes,
         # Both pages load scripts from other sites.
         docs_url=None,
         redoc_url=None,

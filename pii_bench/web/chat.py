@@ -353,10 +353,12 @@ class ChunkUnmasker:
     def __init__(self, mapping: Mapping[str, tuple[str, ...]]) -> None:
         self._mapping = mapping
         self._texts: dict[tuple[int, str], StreamUnmasker] = {}
+        self._frame: dict[str, Any] = {}
 
     def feed(self, chunk: Mapping[str, Any]) -> dict[str, Any]:
         """Return a chunk without tags; text that may be part of a tag comes with a later chunk."""
         unmasked = copy.deepcopy(dict(chunk))
+        self._frame = {k: v for k, v in unmasked.items() if k not in {"choices", "usage"}}
         for choice in unmasked.get("choices") or ():
             index = choice.get("index", 0)
             delta = choice.setdefault("delta", {}) or {}
@@ -373,6 +375,16 @@ class ChunkUnmasker:
             if choice.get("finish_reason") is not None:
                 choice["delta"] = self._finished(index, delta)
         return unmasked
+
+    def finish(self) -> dict[str, Any] | None:
+        """Return a chunk with the rest of choices without a `finish_reason`, or None."""
+        deltas = {index: self._finished(index, {}) for index in {index for index, _ in self._texts}}
+        choices = [
+            {"index": index, "delta": delta, "finish_reason": None}
+            for index, delta in deltas.items()
+            if delta
+        ]
+        return {**self._frame, "choices": choices} if choices else None
 
     def _unmasker(
         self, index: int, key: str, mapping: Mapping[str, tuple[str, ...]]

@@ -124,7 +124,7 @@ def parse_marks(text: str, answer: Mapping[str, Any]) -> tuple[Mark, ...]:
     values = answer.get("marks")
     if not isinstance(values, list) or len(values) > MOST_MARKS:
         raise AnswerError(f"'marks' must be a list of at most {MOST_MARKS} marks")
-    marks = sorted(_parse_mark(text, value) for value in values)
+    marks = sorted((_parse_mark(text, value) for value in values), key=lambda mark: mark.span)
     for one, other in pairwise(marks):
         if other.start < one.end:
             raise AnswerError(f"marks overlap at {other.start}")
@@ -140,7 +140,11 @@ def _parse_mark(text: str, value: object) -> Mark:
     if snap(text, start, end) != (start, end):
         raise AnswerError(f"a mark from {start} to {end} does not cover whole tokens")
     persons, pii_type = value.get("persons"), value.get("type")
-    if not isinstance(persons, list | tuple) or not persons or not set(persons) <= set(PERSONS):
+    if (
+        not isinstance(persons, list | tuple)
+        or not persons
+        or any(p not in PERSONS for p in persons)
+    ):
         raise AnswerError("the persons of a mark must be letters, A to Z, at least one")
     if pii_type not in list(PiiType):
         raise AnswerError(f"the type of a mark must be one of {', '.join(PiiType)}")

@@ -1,4 +1,4 @@
-"""Middleware of every request: security headers, access log, metrics, unexpected exceptions."""
+"""Middleware of every request: headers, access log, metrics, exceptions, size of the body."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import logging
 import time
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Histogram
+from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
+
+import pii_bench
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG: Final = logging.getLogger("pii_bench.web")
+_PACKAGE: Final = Path(pii_bench.__file__).parent
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
@@ -116,6 +122,31 @@ class Guard:
             LOG.info("%s %s %d %.0f ms", scope["method"], _route(scope), status, 1000 * seconds)
 
 
+class BodyLimit:
+    """Middleware that answers 413 to a request whose body has more than `most` bytes.
+
+    That of FastAPI (`max_body_size`) ignores the handlers of `pages`.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        received = 0
+
+        async def receive_within_limit() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._most:
+                raise HTTPException(413, f"The request is too large: at most {self._most:,} bytes.")
+            return message
+
+        await self._app(scope, receive_within_limit, send)
+
+
 def _route(scope: Scope) -> str:
     if scope.get("endpoint") is not None and scope.get("route") is None:
         return "(static)"
@@ -123,5 +154,17 @@ def _route(scope: Scope) -> str:
 
 
 def _log_bug(error: Exception) -> None:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    LOG.error("%s at %s:%d", type(error).__name__, last.filename, last.lineno)
+    frames = traceback.extract_tb(error.__traceback__)
+    # The first frame is in this module.
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    places = dict.fromkeys(f"{frame.filename}:{frame.lineno}" for frame in (frames[-1], own[-1]))
+    LOG.error("%s at %s", _kind(error), ", called at ".join(places))
+
+
+def _kind(error: Exception) -> str:
+    """Return the class of an error and the database's code, without messages, which hold values."""
+    name = type(error).__name__
+    if not isinstance(error, DBAPIError):
+        return name
+    codes = (getattr(error.orig, key, None) for key in ("sqlite_errorname", "sqlstate"))
+    return " ".join([name, *filter(None, codes)])

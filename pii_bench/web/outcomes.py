@@ -10,6 +10,7 @@ from sqlalchemy import delete, insert, select, update
 
 from pii_bench.datasets.readings import load_readings, version_of
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject, sample_to_record
+from pii_bench.files import is_encodable
 from pii_bench.ranking.external import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
@@ -123,17 +124,25 @@ def clean_answer(
             raise AnswerError(
                 "Confirm that each chosen piece is necessary and that together they are enough."
             )
-        return asdict(choice)
+        return _storable(asdict(choice))
     marks = parse_marks(stored.sample.description, answer)
     uncategorised = sum(mark.category is None for mark in marks)
     if done and uncategorised:
         raise AnswerError(f"{uncategorised} marked without a category yet.")
     seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
-    return {
-        "marks": [asdict(mark) for mark in marks],
-        "suggested": task.answer.get("suggested") or seen,
-        "remark": parse_remark(answer),
-    }
+    return _storable(
+        {
+            "marks": [asdict(mark) for mark in marks],
+            "suggested": task.answer.get("suggested") or seen,
+            "remark": parse_remark(answer),
+        }
+    )
+
+
+def _storable(answer: dict[str, Any]) -> dict[str, Any]:
+    if not is_encodable(answer):
+        raise AnswerError("an answer must not have half of a surrogate pair")
+    return answer
 
 
 def marks_of(stored: StoredSample, task: Task) -> tuple[Mark, ...]:
@@ -146,13 +155,17 @@ def choice_of(stored: StoredSample, task: Task) -> Choice:
     return parse_choice(stored.items or (), task.answer)
 
 
-def after_done(connection: Connection, project: Project, task: Task) -> None:
-    """Record an outcome if all annotators of the sample or its adjudicator have finished."""
+def after_change(connection: Connection, project: Project, task: Task) -> None:
+    """Record an outcome if all annotators of the sample have finished, or what is decided on it.
+
+    A sample whose adjudicator changes a decision without finishing it is in dispute again.
+    """
     stored = find_sample(connection, task.sample_id)
     if stored.qualifies:
         return
     if task.part is Part.ADJUDICATOR:
-        _set_settled(connection, task.sample_id, task.stage, settled=True)
+        outcome = outcomes_of(connection, project)[stored.id, task.stage]
+        _set_settled(connection, outcome, settled=_is_settled(connection, project, outcome))
     else:
         finished = _finished(connection, stored.id, task.stage)
         if len(finished) < project.plan.annotators:
@@ -165,8 +178,18 @@ def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
     return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
 
 
-def _set_settled(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
-    connection.execute(update(OUTCOMES).where(_is_of(sample_id, stage)).values(settled=settled))
+def _set_settled(connection: Connection, outcome: Outcome, *, settled: bool) -> None:
+    of_it = _is_of(outcome.sample_id, outcome.stage)
+    connection.execute(update(OUTCOMES).where(of_it).values(settled=settled))
+
+
+def _is_settled(connection: Connection, project: Project, outcome: Outcome) -> bool:
+    """Return True if the annotators agree enough or an adjudicator has decided."""
+    return (
+        outcome.kappa >= project.plan.threshold
+        or len(_finished(connection, outcome.sample_id, outcome.stage)) == 1
+        or bool(_finished(connection, outcome.sample_id, outcome.stage, Part.ADJUDICATOR))
+    )
 
 
 def _save_outcome(
@@ -202,14 +225,10 @@ def reconsider(database: Database, project: Project) -> None:
     """Apply a new threshold to outcomes without a decision whose stage 2 has not begun."""
     with database.writing() as connection:
         for (sample_id, stage), outcome in outcomes_of(connection, project).items():
-            settled = (
-                outcome.kappa >= project.plan.threshold
-                or len(_finished(connection, sample_id, stage)) == 1
-                or bool(_finished(connection, sample_id, stage, Part.ADJUDICATOR))
-            )
+            settled = _is_settled(connection, project, outcome)
             begun = stage == 1 and find_sample(connection, sample_id).items is not None
             if settled != outcome.settled and not begun:
-                _set_settled(connection, sample_id, stage, settled=settled)
+                _set_settled(connection, outcome, settled=settled)
                 _open_stage_2(connection, project, sample_id)
 
 
@@ -502,20 +521,19 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
         raise ProjectError(f"{project.dataset} has no entities of its own to score people against")
     samples = samples_of(connection, project, practice=False)
     clusters = clusters_of([stored.sample for stored in samples])
-    numbers = _numbers(tasks_of(connection, project))
     return [
         HumanAnswer(
             dataset=project.dataset,
             task=BenchmarkTask.DETECTION if task.stage == 1 else BenchmarkTask.QUERY_RELATED,
             id=stored.name,
             cluster=clusters[stored.name],
-            annotator=numbers[task.annotator],
+            annotator=task.account_id,
             answer=_answer(stored, task),
             gold=_gold(stored.sample, task.stage),
             suggestions=task.answer.get("suggested"),
         )
         for stored, task in _answers(connection, project, practice=False)
-        if not task.imported
+        if task.account_id is not None
     ]
 
 

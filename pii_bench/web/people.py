@@ -28,7 +28,7 @@ from pii_bench.web.accounts import (
     set_password,
 )
 from pii_bench.web.pages import page
-from pii_bench.web.security import FORM_EXPIRED, CurrentUser, Owner, limit_logins
+from pii_bench.web.security import FORM_EXPIRED, CurrentUser, Number, Owner, limit_logins
 
 router: Final = APIRouter(include_in_schema=False)
 
@@ -110,7 +110,7 @@ def account_page(request: Request, user: CurrentUser) -> Response:
 
 @router.post("/account/password")
 def change_password(request: Request, user: SessionUser, old: Password, new: Password) -> Response:
-    """Change the user's password and end all of their sessions, this one too."""
+    """Change the user's password and end all of their tokens and sessions, this one too."""
     if user.name == LOCAL_NAME:
         raise HTTPException(400, "Without accounts there is no password.")
     limit_logins(request, user.name)
@@ -137,7 +137,7 @@ def make_token(
 
 
 @router.post("/account/tokens/{token_id}/delete")
-def remove_token(request: Request, user: SessionUser, token_id: int) -> Response:
+def remove_token(request: Request, user: SessionUser, token_id: Number) -> Response:
     """Delete a token of the user."""
     if not delete_token(state.of(request).database, user, token_id):
         raise HTTPException(404, "You have no such token.")
@@ -180,7 +180,7 @@ def reset_password(request: Request, _: SessionOwner, account_id: int) -> Respon
 
 @router.post("/people/{account_id}/close")
 def close(request: Request, _: SessionOwner, account_id: int) -> Response:
-    """Close an account; the annotations and verdicts of its holder stay."""
+    """Close an account; its finished annotations and its verdicts stay."""
     _name_of(request, account_id)
     try:
         close_account(state.of(request).database, account_id)

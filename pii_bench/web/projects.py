@@ -12,6 +12,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from pii_bench.datasets.sample import sample_from_record, sample_to_record
 from pii_bench.errors import PiiBenchError
+from pii_bench.files import is_encodable
 from pii_bench.web.accounts import Role
 from pii_bench.web.database import NotThereError
 from pii_bench.web.marks import Item, items_of_sample
@@ -169,9 +170,12 @@ def create_project(
         samples: samples of the dataset to use; None for all.
 
     Raises:
-        ProjectError: too few samples fit the stages, or the qualification round has no gold.
+        ProjectError: too few samples fit the stages, the qualification round has no gold, or a
+            sample has half of a surrogate pair.
     """
     taken = list(dataset.samples if samples is None else samples)
+    if not is_encodable([sample_to_record(sample) for sample in taken]):
+        raise ProjectError(f"{dataset.name}: a text must not have half of a surrogate pair")
     has_gold = any(sample.subjects for sample in taken)
     if plan.stages is not Stages.MARK:
         taken = [sample for sample in taken if sample.query is not None]

@@ -182,6 +182,8 @@ async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIter
     try:
         async for data in _data(answer):
             if data == _DONE:
+                if (rest := unmasker.finish()) is not None:
+                    yield f"data: {json.dumps(rest, ensure_ascii=False)}\n\n"
                 yield f"data: {_DONE}\n\n"
                 return
             chunk = unmasker.feed(json.loads(data))

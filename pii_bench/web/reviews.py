@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 from sqlalchemy import delete, insert, select, update
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import RecordError, get
+from pii_bench.files import RecordError, get, is_encodable
 from pii_bench.masking import mask
 from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.scorer import normalise
@@ -126,6 +126,8 @@ class Judgement:
                 raise ReviewError("privacy and meaning must be 1 to 5")
         if len(self.comment) > LONGEST_COMMENT:
             raise ReviewError(f"a comment must have at most {LONGEST_COMMENT:,} characters")
+        if not is_encodable(self.comment):
+            raise ReviewError("a comment must not have half of a surrogate pair")
         answers = [self.verdict or None] if kind is Kind.MASKED else [self.privacy, self.meaning]
         if self.done and None in answers:
             raise ReviewError("Choose an answer to each question first.")
@@ -233,10 +235,13 @@ def parse_pairs(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
     """Parse numbered records of texts before and after, of any system.
 
     Raises:
-        ReviewError: a record lacks a key, or a value has the wrong type.
+        ReviewError: a record lacks a key, or a value has the wrong type or half of a
+            surrogate pair.
     """
     pairs = []
     for line, record in records:
+        if not is_encodable(record):
+            raise ReviewError(f"line {line}: a text must not have half of a surrogate pair")
         try:
             pairs.append(
                 Pair(

@@ -1,4 +1,8 @@
-"""The tables of the database. Texts and answers are JSON; times are seconds since 1970."""
+"""The tables of the database. Texts and answers are JSON; times are seconds since 1970.
+
+`sqlite_autoincrement` keeps SQLite from giving the id of a deleted row to a new one, which an open
+page would take for the old one. It holds for tables that are made with it.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +68,7 @@ TOKENS: Final = Table(
     Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("name", String(60), nullable=False),
     Column("created", Float, nullable=False),
+    sqlite_autoincrement=True,
 )
 """Tokens that programs send (`Authorization: Bearer`)."""
 
@@ -88,6 +93,7 @@ PROJECTS: Final = Table(
     # Why the system gave no suggestions; empty if it did.
     Column("trouble", String(500), nullable=False, default=""),
     Column("created", Float, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 SAMPLES: Final = Table(
@@ -105,6 +111,7 @@ SAMPLES: Final = Table(
     # The marks that stage 2 asks about; None until stage 1 is settled.
     Column("asked", Text),
     UniqueConstraint("project_id", "position"),
+    sqlite_autoincrement=True,
 )
 
 MEMBERS: Final = Table(
@@ -137,6 +144,7 @@ TASKS: Final = Table(
     Column("touched", Float, nullable=False),
     UniqueConstraint("sample_id", "stage", "part", "place"),
     UniqueConstraint("sample_id", "stage", "part", "account_id"),
+    sqlite_autoincrement=True,
 )
 
 VERSIONS: Final = Table(
@@ -172,6 +180,7 @@ REVIEWS: Final = Table(
     # A `reviews.Kind`.
     Column("kind", String(20), nullable=False),
     Column("created", Float, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 REVIEW_MEMBERS: Final = Table(
@@ -193,6 +202,7 @@ REVIEW_ITEMS: Final = Table(
     # JSON: the pieces of the text, each with its change.
     Column("before", Text, nullable=False),
     Column("after", Text, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 VERDICTS: Final = Table(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.database import NotThereError
@@ -369,8 +369,9 @@ def is_closed(connection: Connection, task: Task) -> bool:
     if task.imported:
         return True
     if task.part is Part.ADJUDICATOR:
-        later = and_(TASKS.c.sample_id == task.sample_id, TASKS.c.stage == task.stage + 1)
-        return bool(connection.scalar(select(func.count()).where(later)))
+        # Stage 2 asks about the decision on stage 1.
+        begun = select(SAMPLES.c.asked.is_not(None)).where(SAMPLES.c.id == task.sample_id)
+        return task.stage == 1 and bool(connection.scalar(begun))
     if connection.scalar(select(SAMPLES.c.qualifies).where(SAMPLES.c.id == task.sample_id)):
         return task.done
     query = select(func.count()).where(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import TYPE_CHECKING, Any
 
@@ -454,6 +454,16 @@ def test_people_are_a_row_with_an_interval_and_no_rank(tmp_path: Path) -> None:
     assert row.interval is not None
     assert row.note == "2 people: 3 answers, 2 samples"
     assert row.signature.startswith("data:human/demo@")
+    # The demo dataset has 12 samples.
+    assert (row.scored, row.gold) == (2, 12)
+
+
+def test_the_size_of_a_file_that_people_answered_is_unknown(tmp_path: Path) -> None:
+    write_answers(tmp_path, replace(answer("s1", 1, "32"), dataset="notes-0a1b2c3d"))
+
+    (row,), _ = human_rows(tmp_path)
+
+    assert (row.scored, row.gold) == (1, None)
 
 
 def test_detection_is_scored_by_subject(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from tests.web.study import (
 if TYPE_CHECKING:
     from tests.web.server import Browser, Server
 
+JSON = {"content-type": "application/json"}
+
 
 @pytest.fixture
 def task(team: Server, ann: Browser) -> int:
@@ -124,6 +126,16 @@ def test_an_invalid_answer_is_refused_and_not_saved(ann: Browser, task: int) -> 
     assert state_of(ann, task)["version"] == 1
 
 
+def test_half_of_a_surrogate_pair_in_an_answer_is_refused(ann: Browser, task: int) -> None:
+    body = '{"base": 1, "seconds": 1, "answer": {"marks": [], "remark": "x \\ud83d"}}'
+
+    refused = ann.post(f"/tasks/{task}/save", content=body, headers=JSON)
+
+    assert refused.status_code == 400
+    assert "surrogate" in refused.json()["error"]["message"]
+    assert state_of(ann, task)["version"] == 1
+
+
 def test_the_time_reported_by_the_browser_is_limited_by_the_time_that_passed(
     ann: Browser, task: int
 ) -> None:
@@ -186,6 +198,23 @@ def test_a_removed_member_loses_open_tasks_and_done_answers_stay(
     assert ann.get(f"/tasks/{done}").status_code == 404
     page = olga.page(f"/projects/{project.id}")
     assert "1 of 6 answers" in page
+
+
+def test_a_page_of_a_deleted_project_changes_nothing_in_a_new_one(
+    team: Server, ann: Browser, olga: Browser
+) -> None:
+    old = new_project(team, "ann")
+    old_task = open_next(ann, old)
+    olga.post(f"/projects/{old.id}/delete")
+    new = new_project(team, "ann")
+    new_task = open_next(ann, new)
+
+    saved = save(ann, old_task, {"marks": [ANN]}, base=1, done=True)
+
+    assert saved.status_code == 404
+    assert state_of(ann, new_task)["answer"] == {"marks": []}
+    assert olga.post(f"/projects/{old.id}/delete").status_code == 404
+    assert ann.get(f"/projects/{new.id}/work").is_success
 
 
 @pytest.mark.parametrize("name", ["ann", "adam"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from fastapi import WebSocket  # noqa: TC002 -- FastAPI reads annotations when it runs
+from sqlalchemy import text
 from starlette.websockets import WebSocketDisconnect
 
 from pii_bench.errors import PiiBenchError
@@ -92,6 +94,21 @@ def test_a_bug_is_logged_without_its_message(
     assert "a text of somebody" not in caplog.text + answer.text
 
 
+def test_an_error_of_the_database_is_logged_with_its_code_and_our_line(
+    local: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    @local.app.get("/bug")
+    def bug() -> None:
+        local.web.database.write(text("SELECT a_name_of_somebody"))
+
+    assert local.program().get("/bug").status_code == 500
+
+    (logged,) = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert logged.startswith(("OperationalError SQLITE_ERROR at ", "ProgrammingError 42703 at "))
+    assert re.search(r", called at \S+/pii_bench/web/database\.py:\d+$", logged)
+    assert "a_name_of_somebody" not in caplog.text
+
+
 def test_a_bug_in_a_socket_is_logged_without_its_message(
     local: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -110,8 +127,17 @@ def test_a_bug_in_a_socket_is_logged_without_its_message(
     assert "a text of somebody" not in caplog.text
 
 
-def test_a_body_that_is_too_large_is_refused(local: Server) -> None:
+def test_a_body_that_is_too_large_is_refused_with_the_limit(
+    local: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     browser = local.browser()
     form = {"name": "x" * (local.web.settings.most_bytes + 1), "password": "x"}
 
-    assert browser.post("/login", data=form).status_code == 413
+    refused = browser.post("/login", data=form)
+    page = browser.post("/login", data=form, headers={"accept": "text/html"})
+
+    assert refused.status_code == page.status_code == 413
+    message = "The request is too large: at most 10,000,000 bytes."
+    assert refused.json() == {"error": {"message": message}}
+    assert f">{message}</p>" in page.text
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]

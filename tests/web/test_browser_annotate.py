@@ -288,9 +288,8 @@ def choose_by_keyboard(bob: Visitor) -> None:
     assert bob.complaints == []
 
 
-def test_a_failed_save_is_repeated_and_a_conflict_with_another_window_is_shown(
-    browser: Any, url: str
-) -> None:
+def start_alone(browser: Any, url: str) -> Visitor:
+    """Open the first sample of a project of the demo dataset as its only annotator, olga."""
     olga = Visitor(browser, url, 1280, "olga")
     page = olga.page
     page.goto("/projects/new")
@@ -300,6 +299,32 @@ def test_a_failed_save_is_repeated_and_a_conflict_with_another_window_is_shown(
     page.get_by_role("link", name="Annotate", exact=True).last.click()
     page.get_by_role("button", name="Start").click()
     olga.saved()
+    return olga
+
+
+def test_keys_that_are_held_finish_one_sample(browser: Any, url: str) -> None:
+    olga = start_alone(browser, url)
+    page, first = olga.page, olga.page.url
+
+    page.keyboard.down("Control")
+    page.keyboard.down("Enter")
+    page.wait_for_url(lambda now: "/tasks/" in now and now != first)
+    olga.saved()
+    second = page.url
+    # A key that is down already repeats.
+    page.keyboard.down("Enter")
+    page.keyboard.down("Enter")
+
+    page.wait_for_timeout(500)
+    assert page.url == second
+    assert not page.evaluate(f"fetch('{second}/state').then(a => a.json())")["done"]
+
+
+def test_a_failed_save_is_repeated_and_a_conflict_with_another_window_is_shown(
+    browser: Any, url: str
+) -> None:
+    olga = start_alone(browser, url)
+    page = olga.page
 
     olga.context.set_offline(True)
     token(page, 0).click()
@@ -323,6 +348,26 @@ def test_a_failed_save_is_repeated_and_a_conflict_with_another_window_is_shown(
     other.reload()
     other.get_by_text("All saved").wait_for()
     assert other.locator('[data-token="3"]').evaluate("n => n.closest('.m') !== null")
+
+
+def test_changes_are_kept_over_a_new_login(browser: Any, url: str) -> None:
+    olga = start_alone(browser, url)
+    page = olga.page
+    olga.context.clear_cookies()
+    token(page, 0).click()
+    page.get_by_role("button", name="PER name").click()
+    page.get_by_text("Log in again and load this page again: your changes are kept.").wait_for()
+
+    other = olga.context.new_page()
+    other.goto("/login")
+    other.get_by_label("Name").fill("olga")
+    other.get_by_label("Password").fill(PASSWORD)
+    other.get_by_role("button", name="Log in").click()
+    other.get_by_role("button", name="Log out").wait_for()
+    page.reload()
+
+    olga.saved()
+    assert page.locator("#marks li").count() == 1
 
 
 def test_a_blind_review_works_from_upload_to_results(browser: Any, url: str, width: int) -> None:

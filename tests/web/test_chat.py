@@ -267,6 +267,21 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
     assert [feed(0, " <Full"), feed(0, "", "stop")] == [" ", "<Full"]
 
 
+def test_the_rest_of_an_answer_without_a_finish_reason_is_a_chunk_of_its_own() -> None:
+    chunks = ChunkUnmasker(MAPPING)
+    delta = {"content": "Is 3 < 4", "refusal": "Is 1 < 2"}
+    choice = {"index": 1, "delta": delta, "finish_reason": None}
+    (first,) = chunks.feed({"id": "x", "choices": [choice]})["choices"]
+    assert first["delta"] == {"content": "Is 3 ", "refusal": "Is 1 "}
+
+    rest = {"content": "< 4", "refusal": "< 2"}
+    assert chunks.finish() == {
+        "id": "x",
+        "choices": [{"index": 1, "delta": rest, "finish_reason": None}],
+    }
+    assert chunks.finish() is None
+
+
 def test_streamed_tool_arguments_are_restored() -> None:
     chunks = ChunkUnmasker(MAPPING)
     pieces = ['{"to": "<Fu', 'll Name>", "note"', ': "<Note', '>"}']

@@ -96,6 +96,9 @@ def test_marks_are_sorted_by_position() -> None:
         ({"marks": [mark(0, 3, category="Age")]}, "category of a mark must be one of PER"),
         ({"marks": [mark(0, 3, persons=())]}, "at least one"),
         ({"marks": [mark(0, 3, persons=["<b>"])]}, "A to Z"),
+        ({"marks": [mark(0, 3, persons=[["A"]])]}, "A to Z"),
+        ({"marks": [mark(0, 3, persons=[{}])]}, "A to Z"),
+        ({"marks": [mark(0, 3), mark(0, 3, category="Full Name")]}, "overlap"),
         ({"marks": [mark(0, 3, origin=3)]}, "origin"),
     ],
 )

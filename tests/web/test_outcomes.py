@@ -58,6 +58,21 @@ def row_of(browser: Browser, project: Project, folder: Path) -> Row:
     return row
 
 
+def test_people_have_different_numbers_in_all_projects_of_a_dataset(
+    team: Server, ann: Browser, bob: Browser, olga: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "human").mkdir()
+    for name, browser in (("ann", ann), ("bob", bob)):
+        project = new_project(team, name, records=RECORDS[:1], stages=Stages.CHOOSE, annotators=1)
+        choose(browser, project, 3)
+        answers = olga.get(f"/projects/{project.id}/human.jsonl").text
+        (tmp_path / "human" / f"{name}.jsonl").write_text(answers, encoding="utf-8")
+
+    (row,), _ = human_rows(tmp_path)
+
+    assert row.note == "2 people: 2 answers, 1 samples"
+
+
 def test_stage_2_asks_about_the_marks_of_the_majority(
     team: Server, ann: Browser, bob: Browser
 ) -> None:
@@ -104,6 +119,51 @@ def test_a_sample_with_low_agreement_goes_to_an_adjudicator(
     assert "Nothing to decide" in adam.page(f"/projects/{project.id}/disputes")
     items = state_of(ann, open_next(ann, project))["items"]
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
+
+
+def test_a_decision_is_closed_once_stage_2_asks_about_it(
+    team: Server, ann: Browser, bob: Browser, adam: Browser
+) -> None:
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
+    annotate(ann, project, *ALL)
+    annotate(bob, project, ANN)
+    path = f"/projects/{project.id}/disputes/{sample_ids(team, project)['one']}/1"
+    opened = adam.post(path, follow_redirects=False)
+    task = int(opened.headers["location"].rpartition("/")[2])
+    assert not state_of(adam, task)["closed"]
+    save(adam, task, {"marks": [ANN]}, done=True)
+
+    assert state_of(adam, task)["closed"]
+    assert save(adam, task, {"marks": [ANN, AGE]}, done=True).status_code == 409
+
+
+def test_a_changed_decision_is_in_dispute_until_it_is_finished_again(
+    team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
+) -> None:
+    project = new_project(
+        team, "ann", "bob", "adam", records=RECORDS[:1], stages=Stages.MARK, threshold=0.9
+    )
+    annotate(ann, project, *ALL)
+    annotate(bob, project)
+    disputes = f"/projects/{project.id}/disputes"
+    export = f"/projects/{project.id}/export.jsonl"
+    opened = adam.post(f"{disputes}/{sample_ids(team, project)['one']}/1", follow_redirects=False)
+    task = int(opened.headers["location"].rpartition("/")[2])
+    save(adam, task, {"marks": [ANN]}, done=True)
+
+    save(adam, task, {"marks": [ANN, AGE]})
+    assert "Nothing to decide" not in adam.page(disputes)
+    assert olga.get(export).text == ""
+
+    save(adam, task, {"marks": [ANN, AGE]}, done=True)
+    assert "Nothing to decide" in adam.page(disputes)
+    (record,) = lines(olga.get(export).text)
+    assert [entity["text"] for entity in record["subjects"][0]["entities"]] == ["Ann"]
+    assert [entity["text"] for entity in record["subjects"][1]["entities"]] == ["32"]
+
+    version = state_of(adam, task)["version"]
+    adam.post(f"/tasks/{task}/undo", json={"base": version})
+    assert "Nothing to decide" not in adam.page(disputes)
 
 
 def test_only_one_adjudicator_opens_a_disputed_sample(

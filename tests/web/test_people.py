@@ -9,6 +9,7 @@ import pytest
 
 from pii_bench.web.accounts import add_token, check_password, list_accounts, list_tokens
 from tests.web.server import PASSWORD
+from tests.web.study import SECOND, new_project, open_next, save, state_of
 
 if TYPE_CHECKING:
     from tests.web.server import Browser, Server
@@ -38,6 +39,16 @@ def test_the_first_account_must_be_an_owner(local: Server) -> None:
     assert browser.get("/people").status_code == 401
 
 
+def test_a_token_of_the_local_account_ends_with_the_first_account(local: Server) -> None:
+    browser = local.browser()
+    secret = secret_in(browser.post("/account/tokens", data={"name": "notebook"}).text)
+    assert local.program(secret).get("/projects").status_code == 200
+
+    browser.post("/people", data={"name": "olga", "role": "owner"})
+
+    assert local.program(secret).get("/projects").status_code == 401
+
+
 @pytest.mark.parametrize("name", ["ann", "adam"])
 def test_only_owners_manage_accounts(team: Server, name: str) -> None:
     browser = team.browser(name)
@@ -50,10 +61,12 @@ def test_only_owners_manage_accounts(team: Server, name: str) -> None:
     assert check_password(team.web.database, "bob", PASSWORD) is not None
 
 
-def test_a_new_password_replaces_the_old(team: Server, olga: Browser) -> None:
+def test_a_new_password_replaces_the_old_and_ends_the_tokens(team: Server, olga: Browser) -> None:
     bob = team.account("bob").id
+    token = add_token(team.web.database, team.account("bob"), "notebook")
     page = olga.post(f"/people/{bob}/password").text
 
+    assert team.program(token).get("/account").status_code == 401
     assert check_password(team.web.database, "bob", PASSWORD) is None
     assert check_password(team.web.database, "bob", secret_in(page)) is not None
 
@@ -67,6 +80,18 @@ def test_a_closed_account_has_no_session_token_or_password(team: Server, olga: B
     assert browser.get("/").status_code == 401
     assert team.program(token).get("/").status_code == 401
     assert check_password(team.web.database, "bob", PASSWORD) is None
+
+
+def test_a_closed_account_keeps_finished_tasks_and_frees_open_ones(
+    team: Server, ann: Browser, bob: Browser, olga: Browser
+) -> None:
+    project = new_project(team, "ann", "bob", annotators=1)
+    save(ann, open_next(ann, project), {"marks": []}, done=True)
+    sample = state_of(ann, open_next(ann, project))["text"]
+
+    olga.post(f"/people/{team.account('ann').id}/close")
+
+    assert state_of(bob, open_next(bob, project))["text"] == sample == SECOND
 
 
 def test_the_last_owner_cannot_be_closed(team: Server, olga: Browser) -> None:
@@ -106,8 +131,13 @@ def test_a_token_is_shown_once_and_deleted_only_by_its_owner(
     assert team.program(secret).get("/account").status_code == 401
 
 
+def test_a_token_with_a_number_beyond_those_of_the_database_is_refused(ann: Browser) -> None:
+    assert ann.post("/account/tokens/99999999999999999999/delete").status_code == 422
+
+
 def test_a_password_change_requires_the_old_password(team: Server) -> None:
     browser, other = team.browser("ann"), team.browser("ann")
+    program = team.program(add_token(team.web.database, team.account("ann"), "notebook"))
 
     wrong = browser.post("/account/password", data={"old": "guessed it", "new": "a new password"})
     assert wrong.status_code == 400
@@ -116,6 +146,7 @@ def test_a_password_change_requires_the_old_password(team: Server) -> None:
     browser.post("/account/password", data={"old": PASSWORD, "new": "a new password"})
 
     assert other.get("/").status_code == 401
+    assert program.get("/account").status_code == 401
     assert check_password(team.web.database, "ann", "a new password") is not None
 
 

@@ -116,5 +116,9 @@ def test_a_project_is_created_from_a_file(olga: Browser) -> None:
     broken = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.jsonl", b"{}\n")})
     assert broken.status_code == 400
     assert broken.json()["error"]["message"].startswith("a.jsonl:1:")
+    half = {"file": ("a.jsonl", body.replace(b"How old", b"\\ud83d"))}
+    refused = olga.post("/projects/new", data={"name": "x"}, files=half)
+    assert refused.status_code == 400
+    assert "surrogate" in refused.json()["error"]["message"]
     wrong = olga.post("/projects/new", data={"name": "x"}, files={"file": ("a.exe", b"{}\n")})
     assert "end in one of" in wrong.json()["error"]["message"]

@@ -128,6 +128,18 @@ def test_a_stream_is_unmasked_where_tags_are_split(
     assert restored == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
 
 
+def test_a_stream_without_a_finish_reason_arrives_whole(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(events(chunk("Is 3 < 4")))
+
+    stream = client(proxy).chat.completions.create(
+        model="m", messages=[{"role": "user", "content": PROMPT}], stream=True
+    )
+
+    assert "".join(each.choices[0].delta.content or "" for each in stream) == "Is 3 < 4"
+
+
 def test_a_stream_that_breaks_off_ends_with_an_error(
     proxy: Server, protocol_server: ProtocolServer
 ) -> None:

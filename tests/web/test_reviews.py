@@ -229,6 +229,17 @@ def test_an_invalid_judgement_is_refused(team: Server, ann: Browser, body: Any) 
     assert ann.post(path, json=body).status_code in (400, 422)
 
 
+def test_half_of_a_surrogate_pair_in_a_comment_is_refused(team: Server, ann: Browser) -> None:
+    review = new_review(team, Kind.MASKED, "ann")
+    path = f"/reviews/items/{items(team, review, 'ann')[0]}"
+    headers = {"content-type": "application/json"}
+
+    refused = ann.post(path, content='{"comment": "x \\ud83d"}', headers=headers)
+
+    assert refused.status_code == 400
+    assert "surrogate" in refused.json()["error"]["message"]
+
+
 def test_a_review_is_visible_only_to_its_members_and_owners(
     team: Server, ann: Browser, bob: Browser
 ) -> None:
@@ -264,6 +275,10 @@ def test_a_review_is_created_from_a_file(olga: Browser) -> None:
     assert "0 of 2 done by you" in page.text
     broken = olga.post("/reviews/new", data=form, files={"file": ("a.jsonl", b'{"id": "x"}\n')})
     assert broken.json()["error"]["message"] == "line 1: record: 'before' is missing"
+    half = body.replace(b"Why?", b"\\ud83d")
+    refused = olga.post("/reviews/new", data=form, files={"file": ("a.jsonl", half)})
+    assert refused.json()["error"]["message"].startswith("line 1: ")
+    assert "surrogate" in refused.json()["error"]["message"]
     empty = olga.post("/reviews/new", data=form)
     assert "nothing to review" in empty.json()["error"]["message"]
 

@@ -46,5 +46,5 @@ form.addEventListener("submit", async (event) => {
   if (answer) location.assign(answer.next);
 });
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey && event.key === "Enter") form.requestSubmit();
+  if (event.ctrlKey && event.key === "Enter" && !event.repeat) form.requestSubmit();
 });

@@ -90,10 +90,11 @@ export class Saving {
           this.reload();
           return false;
         }
+        // A new session has another CSRF token, which only a new page gets.
         const why = error.status === 401 || error.status === 403
-          ? "You were logged out: log in again in another tab, then this page continues."
-          : error.message;
-        status(`Not saved yet. ${why} Trying again…`, true);
+          ? "Log in again and load this page again: your changes are kept."
+          : `${error.message} Trying again…`;
+        status(`Not saved yet. ${why}`, true);
         await new Promise((resolve) => { setTimeout(resolve, wait); });
         wait = Math.min(2 * wait, LONGEST_WAIT);
       }
@@ -231,7 +232,7 @@ export async function openTask(start) {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey && event.key === "Enter") {
       event.preventDefault();
-      finish();
+      if (!event.repeat) finish();
     } else if (event.ctrlKey && event.key.toLowerCase() === "z" && event.target !== remark) {
       event.preventDefault();
       saving.undo();
