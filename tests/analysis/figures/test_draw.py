@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +20,7 @@ from pii_bench.analysis.results import Analysis, analyse
 from pii_bench.errors import MissingExtraError
 from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
-from tests.analysis.evaluated import answer, asked, detected, evaluated, run_name
+from tests.analysis.evaluated import answer, asked, detected, evaluated, perturbed, run_name
 from tests.analysis.figures.drawn import legend, points, texts
 
 if TYPE_CHECKING:
@@ -62,14 +61,7 @@ def results(*datasets: str) -> Analysis:
 def perturbed_runs() -> list[EvaluatedRun]:
     """A run on two samples and a run on a perturbed version of each."""
     samples = [asked("demo-1", "32"), asked("demo-2", "32")]
-    versions = [
-        replace(
-            sample,
-            id=f"{sample.id}.typos",
-            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
-        )
-        for sample in samples
-    ]
+    versions = [perturbed(sample, "typos", "demo") for sample in samples]
     return [
         evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
         for name, own in (("demo", samples), ("versions", versions))
