@@ -135,10 +135,6 @@ def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
         read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
 
 
-def test_the_condition_of_a_system() -> None:
-    assert condition_of("bilstm-crf", "embedding") == "bilstm-crf+embedding"
-
-
 @pytest.mark.parametrize("condition", ["mask-all", "openai/gpt-4o@host:80+naive+schema"])
 def test_run_names_contain_dataset_and_condition(condition: str) -> None:
     assert split_name(run_name("demo", condition)) == ("demo", condition)
@@ -147,11 +143,6 @@ def test_run_names_contain_dataset_and_condition(condition: str) -> None:
 def test_folders_of_answers_and_verdicts(tmp_path: Path) -> None:
     assert answers_folder(tmp_path) == tmp_path / "utility" / "answers"
     assert verdicts_folder(tmp_path, "local/x") == tmp_path / "utility" / "verdicts/local--x"
-
-
-def test_an_empty_folder_has_no_runs(tmp_path: Path) -> None:
-    assert read_answerers(tmp_path, []) == []
-    assert read_judges(tmp_path, ANSWERER, "demo@mask-all", []) == []
 
 
 def test_stored_answers_match_by_request(tmp_path: Path, dataset: Dataset) -> None:
@@ -219,30 +210,6 @@ def test_answers_are_paired_for_samples_that_have_both(tmp_path: Path, dataset: 
     assert [sample.id for sample in answers.samples] == ["s1", "s2", "s3"]
     assert [sample.id for sample in answers.asked] == ["s1", "s2"]
     assert answers.maskings["s1"].text == "<Full Name> is <Age>."
-    assert answers.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
-
-
-def test_no_mask_is_compared_with_itself(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."})
-
-    answers = load(tmp_path, dataset, "no-mask")
-
-    assert not answers.oracle
-    assert answers.pairs == {"s1": AnswerPair(masked="No.", unmasked="No.")}
-
-
-def test_samples_where_the_masker_failed_have_no_masking(tmp_path: Path, dataset: Dataset) -> None:
-    run_masker(tmp_path, dataset, {"s1": AGE, "s2": ("", "### Answer: []")})
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
-    run_answerer(tmp_path, dataset, SYSTEM, {"s1": "It depends."})
-
-    answers = load(tmp_path, dataset, SYSTEM)
-
-    assert not answers.oracle
-    assert [sample.id for sample in answers.asked] == ["s1", "s2"]
-    assert {name: masked.text for name, masked in answers.maskings.items()} == {
-        "s1": "Ann Lee is <Age>."
-    }
     assert answers.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
 
 
