@@ -172,8 +172,8 @@ def test_an_annotated_text_inside_another_is_no_wrong_span_of_it() -> None:
 @pytest.mark.parametrize(
     ("of_ann", "of_bo", "chosen", "kind"),
     [
-        # An age is not a city,
-        ([], PEOPLE["B"], ("Acme Tools", "40"), ErrorClass.NOT_RELEVANT),
+        # A landmark is not a city,
+        ([], [("Lima", "LOC", "Landmark")], ("Acme Tools", "Lima"), ErrorClass.NOT_RELEVANT),
         # nor is a city of both people that of another,
         (
             *([("Lima", "LOC", "City/Region")], PEOPLE["B"]),
