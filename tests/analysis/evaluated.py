@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.analysis.means import Headline
@@ -41,6 +42,12 @@ def asked(sample_id: str, *related: str, description: str = "") -> Sample:
         subjects=[{"id": "A", "entities": entities}],
         related=needed,
     )
+
+
+def perturbed(sample: Sample, kind: str, dataset: str = "single") -> Sample:
+    """A version of a sample of a dataset; its texts are the same."""
+    mark = {"kind": kind, "dataset": dataset, "source": sample.id}
+    return replace(sample, id=f"{sample.id}.{kind}", meta={"perturbation": mark})
 
 
 def answer(*related: str, subjects: Subjects | None = None) -> Prediction:

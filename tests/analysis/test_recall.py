@@ -115,25 +115,20 @@ def test_a_failure_finds_nothing_and_what_was_never_asked_is_not_counted() -> No
         assert counts(run, rule)["DEM"] == (1, 1, 2)
 
 
-def test_rates_divide_sums_once() -> None:
-    share = Share(DETECTION, Rule.TYPED, "type", "DEM", "DEM", found=3, predicted=4, gold=6)
-
-    assert (share.precision, share.recall, share.f1) == (0.75, 0.5, 0.6)
-
-
 @pytest.mark.parametrize(
-    ("predicted", "gold", "rates"),
+    ("found", "predicted", "gold", "rates"),
     [
-        (0, 5, (None, 0.0, 0.0)),
-        (5, 0, (0.0, None, 0.0)),
-        (0, 0, (None, None, None)),
-        (None, 5, (None, 0.0, None)),
+        (3, 4, 6, (0.75, 0.5, 0.6)),
+        (0, 0, 5, (None, 0.0, 0.0)),
+        (0, 5, 0, (0.0, None, 0.0)),
+        (0, 0, 0, (None, None, None)),
+        (0, None, 5, (None, 0.0, None)),
     ],
 )
-def test_a_rate_without_denominator_is_none(
-    predicted: int | None, gold: int, rates: tuple[float | None, ...]
+def test_rates_divide_sums_once_and_without_a_denominator_there_is_none(
+    found: int, predicted: int | None, gold: int, rates: tuple[float | None, ...]
 ) -> None:
-    share = Share(DETECTION, Rule.TYPED, "type", "DEM", "DEM", 0, predicted, gold)
+    share = Share(DETECTION, Rule.TYPED, "type", "DEM", "DEM", found, predicted, gold)
 
     assert (share.precision, share.recall, share.f1) == rates
 

@@ -12,7 +12,7 @@ from pii_bench.analysis.results import Analysis, analyse, to_csv, write_csvs
 from pii_bench.files import ResultsError
 from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
-from tests.analysis.evaluated import answer, asked, evaluated, run_name
+from tests.analysis.evaluated import answer, asked, evaluated, perturbed, run_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,7 @@ def small(dataset: str, text: str) -> EvaluatedRun:
 
 def versions(dataset: str, text: str) -> EvaluatedRun:
     """A run over a version of the first of them."""
-    mark = {"kind": "typos", "dataset": dataset, "source": f"{dataset}-1"}
-    sample = replace(asked(f"{dataset}-1.typos", "33"), meta={"perturbation": mark})
+    sample = perturbed(asked(f"{dataset}-1", "33"), "typos", dataset)
     return evaluated(run_name("versions"), [sample], {sample.id: answer(text)})
 
 
@@ -47,43 +46,32 @@ def analysis() -> Analysis:
     return analyse([*runs, versions("single", "33")], [])
 
 
-def test_a_curve_as_csv() -> None:
-    point = CurvePoint(run_name("single+multi"), "f1", "entities", 56, None, 3, 2 / 3, 0.5, 1.0)
+@pytest.mark.parametrize(
+    ("record", "columns", "cells"),
+    [
+        (
+            CurvePoint(run_name("single+multi"), "f1", "entities", 56, None, 3, 2 / 3, 0.5, 1.0),
+            "metric,factor,low,high,samples,value,interval_low,interval_high",
+            "single+multi,query-related,False,True,f1,entities,56,,3,0.6667,0.5000,1.0000",
+        ),
+        # Rates follow their counts and are empty where undefined.
+        (
+            Share(run_name(task=Task.DETECTION), Rule.TYPED, "type", "DEM", "DEM", 0, 0, 4),
+            "rule,level,name,type,found,predicted,gold,precision,recall,f1",
+            "single,detection,False,True,typed,type,DEM,DEM,0,0,4,,0.0000,0.0000",
+        ),
+        (
+            Drop(run_name("hard"), "f1", 0.75, 0.5),
+            "metric,base,value,drop,relative",
+            "hard,query-related,False,True,f1,0.7500,0.5000,0.2500,0.3333",
+        ),
+    ],
+)
+def test_a_record_as_csv(record: CurvePoint | Share | Drop, columns: str, cells: str) -> None:
+    header = f"{RUN},{columns}\n"
 
-    assert to_csv(CurvePoint, [point]) == (
-        f"{RUN},metric,factor,low,high,samples,value,interval_low,interval_high\n"
-        "run,fake/one,naive,single+multi,query-related,False,True,"
-        "f1,entities,56,,3,0.6667,0.5000,1.0000\n"
-    )
-
-
-def test_rates_follow_their_counts_and_are_empty_where_undefined() -> None:
-    share = Share(
-        run_name(task=Task.DETECTION),
-        Rule.TYPED,
-        "type",
-        "DEM",
-        "DEM",
-        found=0,
-        predicted=0,
-        gold=4,
-    )
-
-    assert to_csv(Share, [share]) == (
-        f"{RUN},rule,level,name,type,found,predicted,gold,precision,recall,f1\n"
-        "run,fake/one,naive,single,detection,False,True,typed,type,DEM,DEM,0,0,4,,0.0000,0.0000\n"
-    )
-
-
-def test_a_drop_as_csv() -> None:
-    assert to_csv(Drop, [Drop(run_name("hard"), "f1", 0.75, 0.5)]).splitlines() == [
-        f"{RUN},metric,base,value,drop,relative",
-        "run,fake/one,naive,hard,query-related,False,True,f1,0.7500,0.5000,0.2500,0.3333",
-    ]
-
-
-def test_no_results_are_a_header() -> None:
-    assert to_csv(Drop, []).count("\n") == 1
+    assert to_csv(type(record), [record]) == f"{header}run,fake/one,naive,{cells}\n"
+    assert to_csv(type(record), []) == header
 
 
 def test_runs_are_analysed_alone_and_over_several_sets(analysis: Analysis) -> None:

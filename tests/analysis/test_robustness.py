@@ -5,12 +5,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.results import analyse
 from pii_bench.analysis.robustness import robustness
 from pii_bench.datasets.sample import Related
 from pii_bench.ranking.rows import Source
 from pii_bench.tasks import Task
-from tests.analysis.evaluated import FAILED, answer, asked, detected, evaluated, run_name
+from tests.analysis.evaluated import (
+    FAILED,
+    answer,
+    asked,
+    detected,
+    evaluated,
+    perturbed,
+    run_name,
+)
 
 if TYPE_CHECKING:
     from pii_bench.analysis.runs import EvaluatedRun
@@ -25,12 +32,10 @@ def in_small_letters(sample: Sample, kind: str = "lower-case") -> Sample:
     subject = sample.subjects[0]
     entities = tuple(replace(each, text=each.text.lower()) for each in subject.entities)
     return replace(
-        sample,
-        id=f"{sample.id}.{kind}",
+        perturbed(sample, kind),
         description=sample.description.lower(),
         subjects=(replace(subject, entities=entities),),
         related=tuple(Related(each.subject, each.text.lower()) for each in sample.related),
-        meta={"perturbation": {"kind": kind, "dataset": "single", "source": sample.id}},
     )
 
 
@@ -140,14 +145,3 @@ def test_what_was_not_run_as_it_was_has_no_drop() -> None:
 
     assert robustness([after, other]) == []
     assert [each.samples for each in robustness([after, stopped])] == [1]
-
-
-def test_runs_on_versions_are_in_no_other_table() -> None:
-    before = run(ORIGINALS, answer("32"), answer("32"))
-    after = run(VERSIONS, answer("32"), answer("32"), dataset="small")
-
-    analysis = analyse([before, after], [])
-
-    assert {each.run.dataset for each in analysis.robustness} == {"small"}
-    assert {each.run.dataset for each in analysis.headlines} == {"single"}
-    assert {each.run.dataset for each in analysis.curves} == {"single"}

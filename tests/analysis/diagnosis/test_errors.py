@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 NEGATIVE, POSITIVE = Side.FALSE_NEGATIVE, Side.FALSE_POSITIVE
 NEEDED = ("Acme Tools", "Oslo")
 
+Held = tuple[str, str, str | None]
+"""Text, type and category."""
+
 Errors = dict[tuple[ErrorClass, Side], int]
 
 
@@ -166,46 +169,32 @@ def test_an_annotated_text_inside_another_is_no_wrong_span_of_it() -> None:
     assert errors == lacking(ErrorClass.MISSED)
 
 
-class TestTheWrongPerson:
-    def test_has_no_other_category(self) -> None:
-        assert related_errors(("Acme Tools", "40"))[ErrorClass.NOT_RELEVANT, POSITIVE] == 1
+@pytest.mark.parametrize(
+    ("of_ann", "of_bo", "chosen", "kind"),
+    [
+        # A landmark is not a city,
+        ([], [("Lima", "LOC", "Landmark")], ("Acme Tools", "Lima"), ErrorClass.NOT_RELEVANT),
+        # nor is a city of both people that of another,
+        (
+            *([("Lima", "LOC", "City/Region")], PEOPLE["B"]),
+            *(("Acme Tools", "Lima"), ErrorClass.NOT_RELEVANT),
+        ),
+        # nor is Ann's second employer, though the first is also Bo's.
+        (
+            *([("Initech", "ORG", "Company Name")], [("Acme Tools", "ORG", "Company Name")]),
+            *(("Oslo", "Initech"), ErrorClass.NOT_RELEVANT),
+        ),
+        # Without a category the type decides.
+        ([], [("Lima", "LOC", None)], ("Acme Tools", "Lima"), ErrorClass.WRONG_PERSON),
+        ([], [("Lima", "ORG", None)], ("Acme Tools", "Lima"), ErrorClass.NOT_RELEVANT),
+    ],
+)
+def test_the_wrong_person_is_another_with_a_value_of_the_needed_kind(
+    of_ann: list[Held], of_bo: list[Held], chosen: tuple[str, ...], kind: ErrorClass
+) -> None:
+    people = {"A": [*PEOPLE["A"], *of_ann], "B": of_bo}
 
-    def test_does_not_share_the_text_with_the_right_one(self) -> None:
-        people = {
-            "A": [*PEOPLE["A"], ("Lima", "LOC", "City/Region")],
-            "B": PEOPLE["B"],
-        }
-
-        errors = related_errors(("Acme Tools", "Lima"), people=people)
-
-        assert errors[ErrorClass.NOT_RELEVANT, POSITIVE] == 1
-
-    def test_is_not_the_one_whose_need_it_is(self) -> None:
-        # Acme is both people's employer, and the query is about Ann's.
-        people = {
-            "A": [("Acme Tools", "ORG", "Company Name"), ("Initech", "ORG", "Company Name")],
-            "B": [("Acme Tools", "ORG", "Company Name")],
-        }
-
-        errors = related_errors(("Initech",), None, people=people, related=(("A", "Acme Tools"),))
-
-        assert errors[ErrorClass.NOT_RELEVANT, POSITIVE] == 1
-
-    @pytest.mark.parametrize(
-        ("pii_type", "kind"),
-        [("LOC", ErrorClass.WRONG_PERSON), ("ORG", ErrorClass.NOT_RELEVANT)],
-    )
-    def test_has_the_type_where_there_are_no_categories(
-        self, pii_type: str, kind: ErrorClass
-    ) -> None:
-        people = {
-            "A": PEOPLE["A"],
-            "B": [("Bo Ray", "PER", None), ("Lima", pii_type, None)],
-        }
-
-        errors = related_errors(("Acme Tools", "Lima"), None, people=people)
-
-        assert errors[kind, POSITIVE] == 1
+    assert related_errors(chosen, None, people=people)[kind, POSITIVE] == 1
 
 
 @pytest.mark.parametrize("status", [Status.MALFORMED, Status.REFUSED])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +20,7 @@ from pii_bench.analysis.results import Analysis, analyse
 from pii_bench.errors import MissingExtraError
 from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
-from tests.analysis.evaluated import answer, asked, detected, evaluated, run_name
+from tests.analysis.evaluated import answer, asked, detected, evaluated, perturbed, run_name
 from tests.analysis.figures.drawn import legend, points, texts
 
 if TYPE_CHECKING:
@@ -62,14 +61,7 @@ def results(*datasets: str) -> Analysis:
 def perturbed_runs() -> list[EvaluatedRun]:
     """A run on two samples and a run on a perturbed version of each."""
     samples = [asked("demo-1", "32"), asked("demo-2", "32")]
-    versions = [
-        replace(
-            sample,
-            id=f"{sample.id}.typos",
-            meta={"perturbation": {"kind": "typos", "dataset": "demo", "source": sample.id}},
-        )
-        for sample in samples
-    ]
+    versions = [perturbed(sample, "typos", "demo") for sample in samples]
     return [
         evaluated(run_name(name), own, {sample.id: answer("32") for sample in own})
         for name, own in (("demo", samples), ("versions", versions))
@@ -94,17 +86,16 @@ def test_all_figures_of_a_system_on_all_sets(drawn: list[str], tmp_path: Path) -
     assert paths == [tmp_path / name for name in drawn]
 
 
-def test_one_set_has_no_drops(drawn: list[str], tmp_path: Path) -> None:
-    draw_figures(results("demo"), tmp_path)
+def test_one_set_has_no_drops_but_its_perturbed_samples_have_a_figure(
+    drawn: list[str], tmp_path: Path
+) -> None:
+    draw_figures(analyse(perturbed_runs(), published_rows()), tmp_path)
 
-    assert {name.partition("-")[0] for name in drawn} == {"curves", "types", "categories"}
-
-
-def test_perturbed_samples_have_a_robustness_figure(drawn: list[str], tmp_path: Path) -> None:
-    draw_figures(analyse(perturbed_runs(), []), tmp_path)
-
-    assert [name for name in drawn if name.startswith("robustness")] == [
-        "robustness-query-related-f1"
+    assert sorted(drawn) == [
+        "categories-query-related",
+        "curves-query-related-f1",
+        "robustness-query-related-f1",
+        "types-query-related",
     ]
 
 

@@ -121,22 +121,14 @@ def test_types_of_detection_have_recall_precision_and_f1() -> None:
     assert legend(figure) == ["one"]
 
 
-def test_types_of_query_related_have_only_recall() -> None:
-    figure = draw_types([share("DEM", 1, None, 4, ASKED)], Shown("single", (ASKED,)))
-
-    (panel,) = figure.axes
-    assert dots(panel) == [(0.25, 0.0)]
-
-
-def test_dots_of_two_systems_do_not_overlap() -> None:
+def test_types_of_query_related_have_only_recall_and_dots_do_not_overlap() -> None:
     other = run_name(model="fake/two")
     shares = [share("DEM", 1, None, 4, ASKED), share("DEM", 1, None, 4, other)]
 
     figure = draw_types(shares, Shown("single", (ASKED, other)))
 
-    (first, second) = dots(figure.axes[0])
-    assert first == (0.25, -0.1)
-    assert second == (0.25, 0.1)
+    (recall,) = figure.axes
+    assert dots(recall) == [(0.25, -0.1), (0.25, 0.1)]
 
 
 def test_categories_are_split_into_two_columns() -> None:

@@ -10,7 +10,7 @@ from matplotlib import rc_context
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, Shown, best, names_of, save, shown
+from pii_bench.analysis.figures.style import GREY, SERIES, STYLE, Shown, names_of, save, shown
 from pii_bench.analysis.means import CurvePoint
 from pii_bench.files import ResultsError
 from pii_bench.ranking.rows import Source
@@ -79,35 +79,27 @@ def choose(*points: CurvePoint) -> Shown:
     return systems
 
 
-def test_the_set_with_most_systems_is_shown() -> None:
-    systems = choose(
-        point(run_name("single"), 0.5),
-        point(run_name("single", model="fake/two"), 0.5),
-        point(run_name("single+multi"), 0.5, samples=20),
-    )
+@pytest.mark.parametrize(
+    ("sizes", "dataset"),
+    [
+        # The set with most systems; with ties the largest,
+        ([("one", "a", 10), ("two", "a", 10), ("one", "a+b", 20)], "a"),
+        ([("one", "a", 10), ("one", "a+b", 20)], "a+b"),
+        # whose runs may have scores on different numbers of perturbed samples, in any order.
+        ([("one", "a", 10), ("two", "a", 30), ("one", "b", 20), ("two", "b", 20)], "a"),
+    ],
+)
+def test_the_set_with_most_systems_or_samples_is_shown(
+    sizes: list[tuple[str, str, int]], dataset: str
+) -> None:
+    points = [
+        point(run_name(name, model=f"fake/{model}"), 0.5, samples) for model, name, samples in sizes
+    ]
 
-    assert (systems.dataset, len(systems.runs)) == ("single", 2)
+    systems = choose(*points)
 
-
-def test_the_largest_set_is_shown_in_a_tie() -> None:
-    systems = choose(
-        point(run_name("single"), 0.5), point(run_name("single+multi"), 0.5, samples=20)
-    )
-
-    assert systems.dataset == "single+multi"
-
-
-def test_the_size_of_a_set_does_not_depend_on_the_order_of_runs() -> None:
-    """Systems may have scores on different numbers of perturbed samples."""
-    sizes = {("one", "a"): 10, ("two", "a"): 30, ("one", "b"): 20, ("two", "b"): 20}
-
-    systems = best(
-        (run_name(dataset, model=model), samples, 0.5)
-        for (model, dataset), samples in sizes.items()
-    )
-
-    assert systems is not None
-    assert systems.dataset == "a"
+    models = {f"fake/{model}" for model, name, _ in sizes if name == dataset}
+    assert (systems.dataset, {run.model for run in systems.runs}) == (dataset, models)
 
 
 def test_systems_are_sorted_by_mean_score_with_oracles_last() -> None:

@@ -122,13 +122,14 @@ def test_missing_utilities_are_counted_by_reason(tmp_path: Path, dataset: Datase
     assert row.means.privacy == Mean(0.5, 3)
     assert row.means.utility.value == pytest.approx(0.6)
     assert row.means.utility.samples == 1
-    assert (row.asked, row.samples, row.complete) == (4, 4, False)
+    assert (row.asked, row.samples, row.complete, row.oracle) == (4, 4, False, False)
 
 
 def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
-    run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(UNMASKED, "north"))
-    # The unmasked answer is A in the first order, B in the second.
+    unmasked = {**UNMASKED, "s4": "east"}
+    run_answerer(tmp_path, dataset, "no-mask", unmasked)
+    run_answerer(tmp_path, dataset, "mask-all", dict.fromkeys(unmasked, "north"))
+    # The unmasked answer is A in the first order, B in the second; of s4 no judge was asked.
     verdicts: dict[str, tuple[str, str] | CallError] = {
         "s1": ("A=9, B=4", "A=6, B=9"),
         "s2": ("A=9, B=4", "both are fine"),
@@ -144,25 +145,14 @@ def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
         ("s1", 0.5, None, Ratings(masked=5.0, unmasked=9.0)),
         ("s2", None, Missing.UNPARSED, None),
         ("s3", None, Missing.NO_VERDICT, None),
+        ("s4", None, Missing.NO_VERDICT, None),
     ]
     assert row.means.balanced == Mean(0.75, 1)
     assert row.means.ratings == (5.0, 9.0)
     assert rows["mask-all", "cosine vectors"][0].means.ratings is None
     nothing_masked, _ = rows["no-mask", "judge fake/judge"]
-    assert nothing_masked.means.utility == Mean(1.0, 3)
+    assert nothing_masked.means.utility == Mean(1.0, 4)
     assert nothing_masked.means.ratings is None
-
-
-def test_a_verdict_on_an_outdated_answer_is_missing(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
-    run_answerer(tmp_path, dataset, "mask-all", {"s1": "north"})
-    run_judge(tmp_path, dataset, "mask-all", {"s1": ("A=9, B=4", "A=6, B=9")})
-    (answers,) = tmp_path.glob("utility/answers/*/*/*@mask-all.jsonl")
-    answers.write_text(answers.read_text().replace("north", "between"))
-
-    row, _ = collected(tmp_path)["mask-all", "judge fake/judge"]
-
-    assert row.means.missing == {Missing.NO_VERDICT: 1}
 
 
 def test_a_sample_without_pii_has_no_privacy(tmp_path: Path) -> None:

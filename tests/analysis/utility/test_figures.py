@@ -33,24 +33,21 @@ TEXT = "Ann Lee is 32. Ann Lee!"
 HEADER = "table,task,dataset,model,strategy,metric,value,note\n"
 
 
-def test_balance_is_the_weighted_mean() -> None:
-    figures = SampleFigures("s1", privacy=0.8, utility=0.4)
-
-    assert figures.balanced(0.5) == pytest.approx(0.6)
-    assert figures.balanced(0.25) == pytest.approx(0.5)
-    assert figures.balanced(0.0) == 0.4
-    assert figures.balanced(1.0) == 0.8
-
-
 @pytest.mark.parametrize(
-    "figures",
+    ("protected", "utility", "weight", "balanced"),
     [
-        SampleFigures("s1", privacy=None, utility=0.4),
-        SampleFigures("s1", privacy=0.8, utility=None, missing=Missing.NO_ANSWER),
+        (0.8, 0.4, 0.5, 0.6),
+        (0.8, 0.4, 0.25, 0.5),
+        (0.8, 0.4, 0.0, 0.4),
+        (0.8, 0.4, 1.0, 0.8),
+        (None, 0.4, 0.5, None),
+        (0.8, None, 0.5, None),
     ],
 )
-def test_balance_needs_privacy_and_utility(figures: SampleFigures) -> None:
-    assert figures.balanced(0.5) is None
+def test_balance_is_the_weighted_mean_of_both(
+    protected: float | None, utility: float | None, weight: float, balanced: float | None
+) -> None:
+    assert SampleFigures("s1", protected, utility).balanced(weight) == pytest.approx(balanced)
 
 
 def test_missing_figures_are_counted_but_not_averaged() -> None:
@@ -130,19 +127,17 @@ def test_privacy_is_the_share_of_masked_occurrences(
 
 
 @pytest.mark.parametrize(
-    ("entities", "text", "entity"),
+    ("entity", "text"),
     [
-        (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", "O'Neil"),
-        (["32"], "She is 32, born in 1932.", "32"),
-        (["42"], "User ann42 wrote.", "42"),
+        ("O'Neil", "O'Neil called. O’Neil and O'NEIL wrote."),
+        ("32", "She is 32, born in 1932."),
+        ("42", "User ann42 wrote."),
     ],
 )
-def test_masking_an_entity_hides_all_its_occurrences(
-    entities: list[str], text: str, entity: str
-) -> None:
+def test_masking_an_entity_hides_all_its_occurrences(entity: str, text: str) -> None:
     hidden = mask(text, [(entity, "PER")])
 
-    assert privacy(entities, text, [(span.start, span.end) for span in hidden.spans]) == 1
+    assert privacy([entity], text, [(span.start, span.end) for span in hidden.spans]) == 1
 
 
 @pytest.mark.parametrize("entities", [[], ["", " "], ["Bo"]])

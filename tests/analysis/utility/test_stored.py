@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,7 +21,6 @@ from pii_bench.analysis.utility.stored import (
     read_masker,
     run_name,
     split_name,
-    verdicts_folder,
 )
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.errors import InputFileError
@@ -135,23 +134,9 @@ def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
         read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
 
 
-def test_the_condition_of_a_system() -> None:
-    assert condition_of("bilstm-crf", "embedding") == "bilstm-crf+embedding"
-
-
 @pytest.mark.parametrize("condition", ["mask-all", "openai/gpt-4o@host:80+naive+schema"])
 def test_run_names_contain_dataset_and_condition(condition: str) -> None:
     assert split_name(run_name("demo", condition)) == ("demo", condition)
-
-
-def test_folders_of_answers_and_verdicts(tmp_path: Path) -> None:
-    assert answers_folder(tmp_path) == tmp_path / "utility" / "answers"
-    assert verdicts_folder(tmp_path, "local/x") == tmp_path / "utility" / "verdicts/local--x"
-
-
-def test_an_empty_folder_has_no_runs(tmp_path: Path) -> None:
-    assert read_answerers(tmp_path, []) == []
-    assert read_judges(tmp_path, ANSWERER, "demo@mask-all", []) == []
 
 
 def test_stored_answers_match_by_request(tmp_path: Path, dataset: Dataset) -> None:
@@ -222,30 +207,6 @@ def test_answers_are_paired_for_samples_that_have_both(tmp_path: Path, dataset: 
     assert answers.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
 
 
-def test_no_mask_is_compared_with_itself(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."})
-
-    answers = load(tmp_path, dataset, "no-mask")
-
-    assert not answers.oracle
-    assert answers.pairs == {"s1": AnswerPair(masked="No.", unmasked="No.")}
-
-
-def test_samples_where_the_masker_failed_have_no_masking(tmp_path: Path, dataset: Dataset) -> None:
-    run_masker(tmp_path, dataset, {"s1": AGE, "s2": ("", "### Answer: []")})
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
-    run_answerer(tmp_path, dataset, SYSTEM, {"s1": "It depends."})
-
-    answers = load(tmp_path, dataset, SYSTEM)
-
-    assert not answers.oracle
-    assert [sample.id for sample in answers.asked] == ["s1", "s2"]
-    assert {name: masked.text for name, masked in answers.maskings.items()} == {
-        "s1": "Ann Lee is <Age>."
-    }
-    assert answers.pairs == {"s1": AnswerPair(masked="It depends.", unmasked="No.")}
-
-
 def test_answers_to_outdated_maskings_are_ignored(tmp_path: Path, dataset: Dataset) -> None:
     run_masker(tmp_path, dataset, {"s1": AGE, "s2": AGE})
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No.", "s2": "No."})
@@ -259,30 +220,27 @@ def test_answers_to_outdated_maskings_are_ignored(tmp_path: Path, dataset: Datas
     assert answers.pairs.keys() == {"s1"}
 
 
-@pytest.mark.parametrize("condition", ["no-mask", "mask-all"])
-def test_a_changed_dataset_is_an_error(tmp_path: Path, dataset: Dataset, condition: str) -> None:
-    for each in {"no-mask", condition}:
-        run_answerer(tmp_path, dataset, each, {"s1": "No."})
-
-    with pytest.raises(StaleAnswersError, match="the dataset has changed"):
-        load(tmp_path, replace(dataset, sha256="0" * 64), condition)
-
-
 @pytest.mark.parametrize(
-    ("answers", "max_tokens", "reason"),
+    ("answers", "max_tokens", "changes", "reason"),
     [
-        ({"s1": "No."}, 20, "no-mask was asked with other settings"),
-        ({}, 10, "no stored answer matches the current requests"),
+        ({"s1": "No."}, 20, {}, "no-mask was asked with other settings"),
+        ({"s1": "No."}, 10, {"sha256": "0" * 64}, "the dataset has changed"),
+        ({}, 10, {}, "no stored answer matches the current requests"),
     ],
 )
 def test_answers_that_cannot_be_compared(
-    tmp_path: Path, dataset: Dataset, answers: dict[str, str], max_tokens: int, reason: str
+    tmp_path: Path,
+    dataset: Dataset,
+    answers: dict[str, str],
+    max_tokens: int,
+    changes: dict[str, Any],
+    reason: str,
 ) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."}, max_tokens=10)
     run_answerer(tmp_path, dataset, "mask-all", answers, max_tokens=max_tokens)
 
     with pytest.raises(StaleAnswersError, match=reason):
-        load(tmp_path, dataset, "mask-all")
+        load(tmp_path, replace(dataset, **changes), "mask-all")
 
 
 def test_missing_runs_of_the_masker_are_an_error(tmp_path: Path, dataset: Dataset) -> None:
