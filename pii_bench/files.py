@@ -287,15 +287,17 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Open a temporary file that replaces `path` when the block ends without an error.
+
+    The user's umask takes permissions from `mode`.
 
     A killed process leaves its temporary file behind, see `remove_leftovers`. If two processes
     write the same path, the last one to finish wins, with its complete file.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
     # Not `tempfile`: it ignores the user's umask and makes files private to the owner.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

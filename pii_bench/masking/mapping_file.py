@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import RecordError, get, writing
+from pii_bench.files import RecordError, get, replacing, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 FORMAT: Final = "pii-bench-mask-1"
 """The value of `format` in a mapping file."""
@@ -63,18 +62,9 @@ def write_mapping(path: Path, mapping: Mapping[str, tuple[str, ...]], *, force: 
 
 
 def _replace(path: Path, text: str) -> None:
-    # mkstemp creates files with mode 0600.
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            # UTF-8 cannot encode a lone surrogate; backslashreplace writes its JSON escape.
-            file.write(text.encode("utf-8", "backslashreplace"))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path, mode=_ONLY_THE_OWNER) as file:
+        # UTF-8 cannot encode a lone surrogate; backslashreplace writes its JSON escape.
+        file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:

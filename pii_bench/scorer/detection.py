@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from math import fsum, lcm
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_bench.scorer.measures import PERFECT, PRF, ZERO, Counts, rouge_l_of_entities
-from pii_bench.scorer.text import entity_set, tokens
+from pii_bench.scorer.text import entity_set
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Hashable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -113,15 +111,20 @@ def _assign_lexicographically(
 
 
 def _f1_values(
-    rows: Sequence[AbstractSet[Hashable]], columns: Sequence[AbstractSet[Hashable]]
+    rows: Sequence[frozenset[Hashable]], columns: Sequence[frozenset[Hashable]]
 ) -> list[list[int]]:
     """Return F1 of each pair of sets as integers over a common denominator, for exact sums."""
-    counts = list(_count_shared(rows, columns))
+    shared = {
+        (i, j): len(row & column)
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+        if not row.isdisjoint(column)
+    }
     # Without the pairs that share nothing, so that the denominator stays small.
-    scale = lcm(*(len(rows[i]) + len(columns[j]) for i, j, _ in counts))
+    scale = lcm(*(len(rows[i]) + len(columns[j]) for i, j in shared))
     values = [[0] * len(columns) for _ in rows]
-    for i, j, shared in counts:
-        values[i][j] = 2 * shared * (scale // (len(rows[i]) + len(columns[j])))
+    for (i, j), count in shared.items():
+        values[i][j] = 2 * count * (scale // (len(rows[i]) + len(columns[j])))
     return values
 
 
@@ -129,33 +132,13 @@ def _fuzzy_values(
     rows: Sequence[Subject], columns: Sequence[Subject], optima: _Optima
 ) -> list[list[float]]:
     """Return fuzzy F1 of each pair in an optimal assignment; 0 for all others."""
-    values = [[0.0] * len(columns) for _ in rows]
-    row_keys = [_similarity_keys(row) for row in rows]
-    column_keys = [_similarity_keys(column) for column in columns]
-    for i, j, _ in _count_shared(row_keys, column_keys):
-        if optima.edges[i][j]:
-            values[i][j] = rouge_l_of_entities(rows[i].entities, columns[j].entities).f1
-    return values
-
-
-def _similarity_keys(subject: Subject) -> frozenset[tuple[str, str, str]]:
-    """Return keys of which two subjects share at least one if their fuzzy F1 is above 0."""
-    by_token = ((kind, "", token) for text, kind in subject.entities for token in tokens(text))
-    return frozenset(by_token) | {(kind, text, "") for text, kind in subject.entities}
-
-
-def _count_shared(
-    rows: Sequence[AbstractSet[Hashable]], columns: Sequence[AbstractSet[Hashable]]
-) -> Iterator[tuple[int, int, int]]:
-    """Yield (row, column, number of shared members) of each pair of sets that shares any."""
-    rows_with: dict[Hashable, list[int]] = {}
-    for i, row in enumerate(rows):
-        for member in row:
-            rows_with.setdefault(member, []).append(i)
-    for j, column in enumerate(columns):
-        shared = Counter(i for member in column for i in rows_with.get(member, ()))
-        for i, count in shared.items():
-            yield i, j, count
+    return [
+        [
+            rouge_l_of_entities(row.entities, column.entities).f1 if edge else 0.0
+            for column, edge in zip(columns, edges, strict=True)
+        ]
+        for row, edges in zip(rows, optima.edges, strict=True)
+    ]
 
 
 def _restrict(values: list[list[Number]], optima: _Optima) -> list[list[Number]]:

@@ -16,8 +16,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pii_bench.errors import PiiBenchError
@@ -149,7 +147,8 @@ def score_spans(
     predictions = _spans(predicted, "predicted", text)
     golds = _spans(gold, "gold", text)
     labels = sorted({span.label for span in (*predictions, *golds)})
-    exact = _semeval(predictions, golds, lambda a, b: a[:2] == b[:2])
+    near = _overlapping(predictions, golds)
+    exact = _semeval(predictions, golds, near, lambda a, b: a[:2] == b[:2])
     return SpanScore(
         labels={
             label: Counts.of(
@@ -158,11 +157,11 @@ def score_spans(
             )
             for label in labels
         },
-        strict=_semeval(predictions, golds, lambda a, b: a == b),
+        strict=_semeval(predictions, golds, near, lambda a, b: a == b),
         exact=exact,
         partial=replace(exact, incorrect=0, partial=exact.incorrect),
-        type=_semeval(predictions, golds, lambda a, b: a.label == b.label),
-        overlap=Counts(_largest_matching(predictions, golds), len(predictions), len(golds)),
+        type=_semeval(predictions, golds, near, lambda a, b: a.label == b.label),
+        overlap=Counts(_largest_matching(near), len(predictions), len(golds)),
         tokens=None if text is None else _token_counts(text, predictions, golds),
     )
 
@@ -216,16 +215,24 @@ def _spans(spans: Iterable[RawSpan], side: str, text: str | None) -> list[_Span]
     return sorted(distinct)
 
 
+def _overlapping(predicted: Sequence[_Span], gold: Sequence[_Span]) -> list[list[int]]:
+    """Return for each predicted span the indices of the gold spans that share a character."""
+    return [
+        [i for i, other in enumerate(gold) if other.start < span.end and span.start < other.end]
+        for span in predicted
+    ]
+
+
 def _semeval(
-    predicted: Sequence[_Span], gold: Sequence[_Span], is_correct: Callable[[_Span, _Span], bool]
+    predicted: Sequence[_Span],
+    gold: Sequence[_Span],
+    overlapping: Sequence[Sequence[int]],
+    is_correct: Callable[[_Span, _Span], bool],
 ) -> SemEval:
-    starts = [span.start for span in gold]
-    furthest_ends = list(accumulate((span.end for span in gold), max))
     taken: set[int] = set()
     correct = incorrect = 0
-    for span in predicted:
-        near = range(bisect_right(furthest_ends, span.start), bisect_left(starts, span.end))
-        free = [i for i in near if i not in taken and _overlaps(span, gold[i])]
+    for span, near in zip(predicted, overlapping, strict=True):
+        free = [i for i in near if i not in taken and _share_enough(span, gold[i])]
         right = [i for i in free if is_correct(span, gold[i])]
         if right:
             correct += 1
@@ -241,43 +248,27 @@ def _semeval(
     )
 
 
-def _overlaps(span: _Span, gold: _Span) -> bool:
+def _share_enough(span: _Span, gold: _Span) -> bool:
     shared = min(span.end, gold.end) - max(span.start, gold.start)
-    return shared > 0 and 100 * shared >= gold.end - gold.start
+    return 100 * shared >= gold.end - gold.start
 
 
 def _distance(a: _Span, b: _Span) -> int:
     return abs(a.start - b.start) + abs(a.end - b.end)
 
 
-def _largest_matching(predicted: Sequence[_Span], gold: Sequence[_Span]) -> int:
-    """Return the size of the largest one-to-one matching of overlapping spans.
+def _largest_matching(overlapping: Sequence[Sequence[int]]) -> int:
+    """Return the size of the largest one-to-one matching of overlapping spans."""
+    import numpy as np
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # slow to import
 
-    Spans are visited in the order of their ends. Each takes the free open span of the other side
-    that ends first, because that span overlaps the fewest of the spans still to come.
-    """
-    # Ends sort before starts at the same offset, because touching spans do not overlap.
-    events = sorted(
-        (offset, opens, span.end, side, number)
-        for side, spans in enumerate((predicted, gold))
-        for number, span in enumerate(spans)
-        for offset, opens in ((span.start, True), (span.end, False))
-    )
-    open_spans: tuple[list[tuple[int, int]], ...] = ([], [])
-    done: tuple[set[int], ...] = (set(), set())
-    pairs = 0
-    for _, opens, end, side, number in events:
-        if opens:
-            heappush(open_spans[side], (end, number))
-        elif number not in done[side]:
-            done[side].add(number)
-            others = open_spans[1 - side]
-            while others and others[0][1] in done[1 - side]:
-                heappop(others)
-            if others:
-                done[1 - side].add(heappop(others)[1])
-                pairs += 1
-    return pairs
+    pairs = [(i, j) for i, near in enumerate(overlapping) for j in near]
+    if not pairs:
+        return 0
+    rows, columns = np.array(pairs).T
+    graph = csr_array((np.ones(len(pairs)), (rows, columns)))
+    return int((maximum_bipartite_matching(graph) >= 0).sum())
 
 
 def _token_counts(text: str, predicted: Sequence[_Span], gold: Sequence[_Span]) -> Counts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -31,15 +30,10 @@ _HIDDEN: Final = 192
 _DISTANCE: Final = 16
 _CHARACTER: Final = 32
 _FILTERS: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """The weight of each loss in their sum."""
-
-    labels: float = 1.0
-    relevance: float = 1.0
-    owners: float = 0.5
+# On the input of the heads.
+_DROPOUT: Final = 0.1
+# Weight of this loss in the sum; those of labels and relevance have 1.
+_OWNERS: Final = 0.5
 
 
 class Spelling(nn.Module):
@@ -78,28 +72,18 @@ class JointReader(nn.Module):
         encoder: pretrained model whose output has `last_hidden_state`.
         head: labelling head.
         frozen: whether the encoder's weights are not trained.
-        losses: weights of the losses.
-        dropout: dropout on the input of the heads.
     """
 
     def __init__(
-        self,
-        encoder: PreTrainedModel,
-        head: Head = "linear",
-        *,
-        frozen: bool = False,
-        losses: Losses | None = None,
-        dropout: float = 0.1,
+        self, encoder: PreTrainedModel, head: Head = "linear", *, frozen: bool = False
     ) -> None:
         super().__init__()
         width = int(encoder.config.hidden_size)
         self.encoder = encoder
         self.head = head
-        self.frozen = frozen
-        self.losses = losses or Losses()
         if frozen:
             encoder.requires_grad_(requires_grad=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(_DROPOUT)
         self.spelling = Spelling(width) if head == "charcnn-crf" else None
         self.labels = nn.Linear(width, len(LABELS))
         self.crf = None if head == "linear" else Crf()
@@ -144,7 +128,7 @@ class JointReader(nn.Module):
         """
         inputs = ("input_ids", "attention_mask", "token_type_ids", "spelled")
         hidden = self.dropout(self.states(*(batch[name] for name in inputs)))
-        loss = self.losses.labels * self._label_loss(self.labels(hidden), batch["labels"])
+        loss = self._label_loss(self.labels(hidden), batch["labels"])
         spans, needed, pairs = batch["spans"], batch["needed"], batch["pairs"]
         if len(spans):
             pooled = pool(hidden, spans)
@@ -152,12 +136,12 @@ class JointReader(nn.Module):
             asked = needed != IGNORED
             if asked.any():
                 seen = torch.cat([pooled, opening, pooled * opening], 1)[asked]
-                loss = loss + self.losses.relevance * _two_way(self.relevance(seen), needed[asked])
+                loss = loss + _two_way(self.relevance(seen), needed[asked])
             if len(pairs):
                 own, person = pooled[pairs[:, 0]], pooled[pairs[:, 1]]
                 near = self.distance(pairs[:, 2])
                 seen = torch.cat([own, person, own * person, near], 1)
-                loss = loss + self.losses.owners * _two_way(self.owner(seen), batch["owned"])
+                loss = loss + _OWNERS * _two_way(self.owner(seen), batch["owned"])
         return {"loss": loss}
 
     def _label_loss(self, scores: Tensor, labels: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -59,7 +58,6 @@ Labelled: TypeAlias = tuple[int, int, PiiType]
 _Span = TypeVar("_Span", Place, Labelled)
 
 _TYPES: Final = tuple(PiiType)
-_KEPT: Final = 64
 # A person with at least this probability is an owner, even if another has a higher one.
 _SHARED: Final = 0.5
 # Penalty in log-odds (`default_transitions`). Best on dev of 0, 2, 3 and 4.
@@ -98,8 +96,6 @@ class Reader:
 
     Args:
         folder: folder of the weights.
-        kept: largest number of windows whose hidden states are kept in memory, 0.7 MB each. A
-            text with more windows is run twice.
 
     Attributes:
         sha256: hash over the files of the weights and the version of the rules.
@@ -108,10 +104,9 @@ class Reader:
         InputFileError: a file of the folder is missing or broken.
     """
 
-    def __init__(self, folder: Path = SHIPPED, kept: int = _KEPT) -> None:
+    def __init__(self, folder: Path = SHIPPED) -> None:
         from tokenizers import Tokenizer
 
-        self._kept = kept
         hashes = "".join(sha256_of(folder / name) for name in (GRAPH, HEADS, TOKENIZER))
         self.sha256 = hashlib.sha256(f"{hashes} {VERSION}".encode()).hexdigest()
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
@@ -126,14 +121,16 @@ class Reader:
         )
 
     def detect(self, text: str) -> list[FoundEntity]:
-        """Return the entities of a text by first occurrence, with relevance 0."""
-        windows = windows_of(self._tokenizer, text)
-        kept = [*self._run(windows)] if len(windows) <= self._kept else None
-        tags = ((window, own) for window, _, own in kept or self._run(windows))
+        """Return the entities of a text by first occurrence, with relevance 0.
+
+        The hidden states need 0.7 MB of memory per window.
+        """
+        runs = list(self._run(windows_of(self._tokenizer, text)))
+        tags = [(window, own) for window, _, own in runs]
         labelled = without_labels(text, decode(text, tags, self._transitions))
         whole = with_whole_names(text, with_whole_spans(text, labelled))
         spans = with_parts_of_names(text, with_fixed_forms(text, whole))
-        states = ((window, hidden) for window, hidden, _ in kept or self._run(windows))
+        states = [(window, hidden) for window, hidden, _ in runs]
         return _merge(text, spans, self._owners(text, spans, states)) if spans else []
 
     def score_relevance(
@@ -358,25 +355,19 @@ def decode(
         windows: windows in order, each with label scores (subwords, labels).
         transitions: those of a CRF head, or `default_transitions`.
     """
-    starts, ends = array("I"), array("I")
-    # One growing array: concatenating pieces would need twice the memory.
-    scores = array("f")
+    words: list[Place] = []
+    scores: list[Floats] = []
     for window, own in windows:
-        opening = []
         for place in range(*window.core):
             start, end = window.offsets[place]
-            if window.opens[place] or not starts:
-                starts.append(start)
-                ends.append(end)
-                opening.append(window.first + place)
+            if window.opens[place] or not words:
+                words.append((start, end))
+                scores.append(own[window.first + place])
             else:
-                ends[-1] = end
-        scores.frombytes(own[opening].tobytes())
-    if not starts:
+                words[-1] = (words[-1][0], end)
+    if not words:
         return []
-    emissions = np.frombuffer(scores, np.float32).reshape(len(starts), -1)
-    labels = best_labels(emissions, transitions)
-    return _spans(text, zip(starts, ends, strict=True), labels)
+    return _spans(text, words, best_labels(np.stack(scores), transitions))
 
 
 def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Labelled]:
@@ -410,22 +401,17 @@ def pool_by_window(
         The hidden states of a window, and a dict from each span in it to its first subword and
         the mean of its states.
     """
-    waiting = sorted(spans, reverse=True)
-    near: list[_Span] = []
+    ordered = sorted(spans)
     for window, hidden in states:
         begin, end = window.offsets[0][0], window.offsets[-1][1]
-        while waiting and waiting[-1][0] < end:
-            near.append(waiting.pop())
-        near = [span for span in near if span[1] > begin]
-        placed = ((span, subwords_of(window, span[0], span[1])) for span in near)
-        yield (
-            hidden,
-            {
-                span: (place[0], hidden[window.first + place[0] : window.first + place[1]].mean(0))
-                for span, place in placed
-                if place is not None
-            },
-        )
+        placed: dict[_Span, tuple[int, Floats]] = {}
+        for span in ordered:
+            # The places are searched for only in the windows that a span can be in.
+            place = subwords_of(window, *span[:2]) if span[0] < end and span[1] > begin else None
+            if place is not None:
+                own = hidden[window.first + place[0] : window.first + place[1]]
+                placed[span] = place[0], own.mean(0)
+        yield hidden, placed
 
 
 def _merge(

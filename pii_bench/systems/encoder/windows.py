@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.systems.detectors import encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tokenizers import Tokenizer
 
@@ -24,9 +22,6 @@ _SPELLED_CHARACTERS: Final = 16
 _OVERLAP: Final = 64
 # Longer queries are truncated, to leave room for the text.
 _QUERY_TOKENS: Final = 256
-# Code points tokenized at once: an encoding needs a hundred times the memory of its text.
-_PIECE: Final = 20_000
-_SPACE: Final = re.compile(r"[ \t\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,99 +48,9 @@ class Window:
     spelled: tuple[str, ...] = ()
 
 
-class Windows:
-    """The windows of a text, built one at a time to save memory.
-
-    Args:
-        text: text to split.
-        subwords: subwords of the text.
-        head: ids before the text in every window.
-        tail: ids after it.
-        room: number of the text's subwords in a window.
-    """
-
-    def __init__(
-        self, text: str, subwords: _Subwords, head: Sequence[int], tail: Sequence[int], room: int
-    ) -> None:
-        self._text = text
-        self._subwords = subwords
-        self._head = head
-        self._tail = tail
-        self._cuts = _cuts(len(subwords.ids), room)
-
-    def __len__(self) -> int:
-        return len(self._cuts)
-
-    def __iter__(self) -> Iterator[Window]:
-        subwords, first = self._subwords, len(self._head)
-        for start, end, core in self._cuts:
-            ids = (*self._head, *subwords.ids[start:end], *self._tail)
-            opens = tuple(map(bool, subwords.opens[start:end]))
-            words = zip(subwords.starts[start:end], subwords.words[start:end], strict=True)
-            yield Window(
-                ids=ids,
-                types=(0,) * first + (1,) * (len(ids) - first),
-                first=first,
-                offsets=tuple(
-                    zip(subwords.starts[start:end], subwords.ends[start:end], strict=True)
-                ),
-                opens=opens,
-                core=core,
-                spelled=tuple(
-                    self._text[slice(*word)] if opening else ""
-                    for word, opening in zip(words, opens, strict=True)
-                ),
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class _Subwords:
-    """The subwords of a text, in compact arrays.
-
-    Attributes:
-        ids: ids in the vocabulary.
-        starts: starts in code points of the text.
-        ends: ends, likewise.
-        opens: whether each subword begins a word.
-        words: end of the word that each subword is in.
-    """
-
-    ids: array[int] = field(default_factory=lambda: array("I"))
-    starts: array[int] = field(default_factory=lambda: array("I"))
-    ends: array[int] = field(default_factory=lambda: array("I"))
-    opens: bytearray = field(default_factory=bytearray)
-    words: array[int] = field(default_factory=lambda: array("I"))
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, text: str) -> _Subwords:
-        subwords = cls()
-        for shift, piece in _pieces(text):
-            encoding = tokenizer.encode(piece, add_special_tokens=False)
-            word_ids, offsets = encoding.word_ids, encoding.offsets
-            last = {word: end for word, (_, end) in zip(word_ids, offsets, strict=True)}
-            subwords.ids.extend(encoding.ids)
-            subwords.starts.extend(shift + start for start, _ in offsets)
-            subwords.ends.extend(shift + end for _, end in offsets)
-            subwords.opens.extend(
-                place == 0 or word != word_ids[place - 1] for place, word in enumerate(word_ids)
-            )
-            subwords.words.extend(shift + last[word] for word in word_ids)
-        return subwords
-
-
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Split a text at white space; yield the start and text of each piece."""
-    start = 0
-    while start < len(text):
-        space = _SPACE.search(text, start + _PIECE)
-        end = space.start() if space else len(text)
-        yield start, text[start:end]
-        start = end
-
-
 def windows_of(
     tokenizer: Tokenizer, text: str, query: str = "", max_tokens: int = MAX_TOKENS
-) -> Windows:
+) -> list[Window]:
     """Split a text into windows; a text without subwords has none.
 
     Lone surrogates, which tokenizers refuse, count as U+FFFD.
@@ -159,9 +64,30 @@ def windows_of(
     text, query = encodable(text), encodable(query)
     opening, between = _marks(tokenizer)
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
-    head = [*opening, *asked, *between]
-    room = max_tokens - len(head) - len(between)
-    return Windows(text, _Subwords.of(tokenizer, text), head, between, room)
+    head = (*opening, *asked, *between)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    ids, offsets, word_ids = encoding.ids, encoding.offsets, encoding.word_ids
+    ends = {word: end for word, (_, end) in zip(word_ids, offsets, strict=True)}
+    opens = [place == 0 or word != word_ids[place - 1] for place, word in enumerate(word_ids)]
+    spelled = [
+        text[start : ends[word]] if opens_word else ""
+        for word, (start, _), opens_word in zip(word_ids, offsets, opens, strict=True)
+    ]
+    windows = []
+    for start, end, core in _cuts(len(ids), max_tokens - len(head) - len(between)):
+        own = (*head, *ids[start:end], *between)
+        windows.append(
+            Window(
+                ids=own,
+                types=(0,) * len(head) + (1,) * (len(own) - len(head)),
+                first=len(head),
+                offsets=tuple(offsets[start:end]),
+                opens=tuple(opens[start:end]),
+                core=core,
+                spelled=tuple(spelled[start:end]),
+            )
+        )
+    return windows
 
 
 def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

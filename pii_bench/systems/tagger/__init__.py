@@ -183,15 +183,12 @@ def emissions_of(
     """
     if len(tokens) <= WINDOW + 2 * CONTEXT:
         return score(vocabulary.encode(text, tokens))
-    emissions = np.empty((0, 0), np.float32)
+    pieces: list[NDArray[np.float32]] = []
     for first in range(0, len(tokens), WINDOW):
         start = max(0, first - CONTEXT)
         # The shape of a token depends on whether a space separates it from the one before.
         before = max(0, start - 1)
         features = vocabulary.encode(text, tokens[before : first + WINDOW + CONTEXT])
         piece = score(features[start - before :])
-        if first == 0:
-            # One array that is filled: joining pieces would need twice the memory.
-            emissions = np.empty((len(tokens), piece.shape[1]), np.float32)
-        emissions[first : first + WINDOW] = piece[first - start : first - start + WINDOW]
-    return emissions
+        pieces.append(piece[first - start : first - start + WINDOW])
+    return np.concatenate(pieces)

@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.systems.encoder.reader import (
-    SHIPPED,
     FoundEntity,
-    Reader,
     bucket,
     decode,
     default_transitions,
@@ -116,7 +114,7 @@ def test_buckets_of_distances() -> None:
 @given(st.lists(st.tuples(st.integers(0, 820), st.integers(1, 60)), max_size=12))
 def test_a_span_is_pooled_in_every_window_that_it_touches(places: list[tuple[int, int]]) -> None:
     spans = {(start, start + length) for start, length in places}
-    windows = list(windows_of(tokenizer(), "ab c " * 165, max_tokens=149))
+    windows = windows_of(tokenizer(), "ab c " * 165, max_tokens=149)
     states = [np.random.default_rng(n).random((149, 2), np.float32) for n in range(len(windows))]
 
     found = [
@@ -133,15 +131,3 @@ def test_a_span_is_pooled_in_every_window_that_it_touches(places: list[tuple[int
         ]
         for window, hidden in zip(windows, states, strict=True)
     ]
-
-
-def test_a_text_whose_windows_are_run_twice_is_read_as_one_whose_states_are_kept() -> None:
-    text = (
-        "Ann Lee is 32 and works at Acme Corp in Oslo. Her brother Tom Roe, who is 45, "
-        "lives in Bergen. Mail her at ann@lee.example.\n"
-    ) * 16
-
-    found = Reader(SHIPPED, kept=0).detect(text)
-
-    assert {owner for each in found for owner in each.owners} == {"Ann Lee", "Tom Roe"}
-    assert found == Reader(SHIPPED).detect(text)
