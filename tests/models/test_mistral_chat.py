@@ -56,26 +56,6 @@ def request_with(sampling: Sampling, schema: AnswerSchema | None = None) -> Requ
 
 
 class TestRequest:
-    def test_the_system_prompt_is_a_message_and_the_ids_are_not_sent(
-        self, server: ProtocolServer
-    ) -> None:
-        server.script(answer())
-        ask(server.url)
-        (request,) = server.requests
-        assert request.path == "/v1/chat/completions"
-        assert request.headers["content-type"] == "application/json"
-        assert request.body == {
-            "model": "model-test",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": SAMPLE_TEXT},
-            ],
-            "max_tokens": 321,
-            "temperature": 0.0,
-            "top_p": 1.0,
-            "stream": False,
-        }
-
     def test_a_call_and_a_batch_have_the_same_body(self, server: ProtocolServer) -> None:
         server.script(answer())
         request = request_with(Sampling(0.7), SCHEMA)
@@ -96,13 +76,6 @@ class TestRequest:
     ) -> None:
         body = request_body("m", request_with(Sampling(temperature)))
         assert {name: body[name] for name in ("temperature", "top_p") if name in body} == sent
-
-    def test_a_schema_becomes_the_response_format(self) -> None:
-        body = request_body("m", request_with(Sampling(), SCHEMA))
-        assert body["response_format"] == {
-            "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": SCHEMA.schema, "strict": True},
-        }
 
 
 class TestTelemetry:
@@ -129,10 +102,6 @@ class TestTelemetry:
 
 class TestAnswers:
     """Against a server, because the SDK changes what does not fit its types."""
-
-    def test_the_limit_of_tokens_was_reached(self, server: ProtocolServer) -> None:
-        server.script(answer(finish_reason="length"))
-        assert ask(server.url).finish is Finish.LENGTH
 
     @pytest.mark.parametrize(
         ("content", "text", "reasoning"),
@@ -183,7 +152,6 @@ class TestAnswers:
         ("body", "message"),
         [
             (b'{"choices": [{"mess', "bad_response: not JSON"),
-            ([], "bad_response: no choices"),
             ({"choices": []}, "bad_response: no choices"),
             ({"choices": [{"message": None}]}, "bad_response: no choices"),
             ({"choices": [{"message": {"content": {"a": 1}}}]},
