@@ -324,8 +324,9 @@ class TestLongResponses:
         error = ask.failure(adapter.dialect.answer("a" * LARGEST_BODY), timeout=30)
         assert error == "bad_response: more than 32 MB"
 
-    @pytest.mark.parametrize("status", [200, 500])
-    @pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
+    @pytest.mark.parametrize(
+        ("status", "encoding"), [(200, "gzip"), (200, "gzip, gzip"), (500, "deflate")]
+    )
     def test_are_not_decompressed_above_it(self, ask: Asker, status: int, encoding: str) -> None:
         bomb = Reply(status=status, body=_bomb(encoding), headers={"Content-Encoding": encoding})
         tracemalloc.start()
