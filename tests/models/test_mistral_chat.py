@@ -36,14 +36,13 @@ from tests.models.adapters import (
     SERVICES,
     Calls,
 )
-from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
+from tests.models.batch_cases import CASES, TAG, request, run_job, submit_and_read
 from tests.protocol_server import ProtocolServer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pii_bench.models.base import Outcome
-    from pii_bench.models.batch import BatchService, BatchState
 
 calls = Calls(SERVICES["mistral"].connect)
 ask = calls.ask
@@ -287,11 +286,7 @@ def test_a_failed_job_has_the_results_so_far(batches: MistralBatches) -> None:
     batches.final = "FAILED"
     batches.outcome = lambda number: ABSENT if number else Item(text="in time")
 
-    async def poll(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
-        job = await service.submit([request()] * 2, TAG)
-        return await service.poll(job), await read(service, job)
-
-    state, outcomes = CASE.ask(batches.url, poll)
+    state, outcomes = CASE.ask(batches.url, lambda service: run_job(service, [request()] * 2))
 
     assert (state.ended, str(state.absent)) == (True, "batch_failed")
     [completion] = outcomes.values()

@@ -25,14 +25,13 @@ from pii_bench.models.openai_compatible import (
 from tests.batch_protocols import OpenAIBatches, read_lines
 from tests.batch_server import Item
 from tests.models.adapters import KEY, REQUEST, SCHEMA, SERVICES, Calls
-from tests.models.batch_cases import CASES, TAG, read, request, submit_and_read
+from tests.models.batch_cases import CASES, TAG, request, run_job, submit_and_read
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pii_bench.models.base import Outcome, Request
-    from pii_bench.models.batch import BatchService, BatchState
 
 ask = Calls(SERVICES["openai"].connect).ask
 
@@ -195,8 +194,7 @@ class TestErrors:
              "HTTP 429 project_spend_limit_exceeded: the account has no credit or quota left"),
             (api_error(429, "credit_balance_exhausted"), "no credit or quota left"),
             (api_error(422, "unsupported_parameter", param="temperature"),
-             "HTTP 422 unsupported_parameter: it takes no such `temperature`: run with "
-             "`--temperature default`"),
+             "HTTP 422 unsupported_parameter: it takes no such `temperature`: run with `--temp"),
             (api_error(400, message="Unsupported value: 'temperature' does not support 0."),
              "`--temperature default`"),
             (api_error(422, message="openai does not support parameters: ['temperature']"),
@@ -285,11 +283,7 @@ def test_batches_have_the_parameters_of_openai() -> None:
 def test_a_refused_job_has_the_reason(batches: OpenAIBatches, code: str) -> None:
     batches.final, batches.outcome = "failed", lambda _: Item(code=code)
 
-    async def poll(service: BatchService) -> tuple[BatchState, dict[str, Outcome]]:
-        job = await service.submit([request()], TAG)
-        return await service.poll(job), await read(service, job)
-
-    state, results = CASE.ask(batches.url, poll)
+    state, results = CASE.ask(batches.url, lambda service: run_job(service, [request()]))
 
     assert (state.ended, results) == (True, {})
     assert isinstance(state.absent, ProviderRefusedError)
