@@ -195,7 +195,7 @@ class TestErrors:
             (api_error(429, "credit_balance_exhausted"), "no credit or quota left"),
             (api_error(422, "unsupported_parameter", param="temperature"),
              "HTTP 422 unsupported_parameter: it takes no such `temperature`: run with `--temp"),
-            (api_error(400, message="Unsupported value: 'temperature' does not support 0."),
+            (api_error(400, message="Unsupported value of 'temperature': 0."),
              "`--temperature default`"),
             (api_error(422, message="openai does not support parameters: ['temperature']"),
              "`--temperature default`"),
