@@ -31,6 +31,34 @@ if TYPE_CHECKING:
 
 KEY: Final = "planted-key-0123456789"
 
+SAMPLE_TEXT: Final = "Rosalind Achebe lives at 14 Marlowe Court"
+MESSAGES: Final = (Message("system", "Be brief."), Message("user", SAMPLE_TEXT))
+REQUEST: Final = Request(
+    sample_id="multi-0001",
+    prompt="naive",
+    messages=MESSAGES,
+    sampling=Sampling(temperature=0.0, max_tokens=321),
+    draw=3,
+)
+SCHEMA: Final = AnswerSchema(
+    "answer",
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    },
+)
+
+# Parts of the bodies for `REQUEST` and `SCHEMA`.
+_CHAT: Final = {"model": "model-test", "temperature": 0.0, "max_tokens": 321}
+_SYSTEM: Final = {"role": "system", "content": "Be brief."}
+_USER: Final = {"role": "user", "content": SAMPLE_TEXT}
+_STRICT: Final = {
+    "type": "json_schema",
+    "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA.schema},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -38,9 +66,11 @@ class Dialect:
 
     Attributes:
         path: of a call.
+        body: of a call with `REQUEST`.
+        schema: the part of the body that asks for `SCHEMA`.
         answer: a complete answer with a text, 11 tokens of input and 7 of output.
-        ends: by reason why an answer ended, one with the text `part`; only the reasons that the
-            protocol has.
+        ended: the answer `part`, which ended for this reason.
+        ends: the meaning of these reasons.
         empty: an answer without text.
         counted: an answer with these tokens of input and output.
         cached: an answer with so many of the 11 tokens of input read from a cache.
@@ -50,8 +80,11 @@ class Dialect:
     """
 
     path: str
+    body: Mapping[str, object]
+    schema: Mapping[str, object]
     answer: Callable[[str], Reply]
-    ends: Mapping[Finish, Reply]
+    ended: Callable[[str], Reply]
+    ends: Mapping[str, Finish]
     empty: Reply
     counted: Callable[[object, object], Reply]
     cached: Callable[[object], Reply]
@@ -79,12 +112,15 @@ def _chat_completions() -> Dialect:
     completion = protocol_server.completion
     return Dialect(
         path="/v1/chat/completions",
+        body={**_CHAT, "messages": [_SYSTEM, _USER]},
+        schema={"response_format": _STRICT},
         answer=completion,
+        ended=lambda reason: completion("part", finish_reason=reason),
         ends={
-            Finish.LENGTH: completion("part", finish_reason="length"),
-            Finish.FILTER: completion("part", finish_reason="content_filter"),
-            Finish.REFUSAL: completion(None, refusal="part"),
-            Finish.UNKNOWN: completion("part", finish_reason="of a later version"),
+            "stop": Finish.STOP,
+            "length": Finish.LENGTH,
+            "content_filter": Finish.FILTER,
+            "of a later version": Finish.UNKNOWN,
         },
         empty=completion(""),
         counted=lambda sent, written: completion(
@@ -105,11 +141,18 @@ def _messages() -> Dialect:
     answer = anthropic_replies.text_block("Halifax")
     return Dialect(
         path="/v1/messages",
+        body={**_CHAT, "system": "Be brief.", "messages": [_USER]},
+        schema={"output_config": {"format": {"type": "json_schema", "schema": SCHEMA.schema}}},
         answer=message,
+        ended=lambda reason: message("part", stop_reason=reason),
         ends={
-            Finish.LENGTH: message("part", stop_reason="max_tokens"),
-            Finish.REFUSAL: message("part", stop_reason="refusal"),
-            Finish.UNKNOWN: message("part", stop_reason="of a later version"),
+            "end_turn": Finish.STOP,
+            "stop_sequence": Finish.STOP,
+            "max_tokens": Finish.LENGTH,
+            "model_context_window_exceeded": Finish.LENGTH,
+            "refusal": Finish.REFUSAL,
+            "pause_turn": Finish.UNKNOWN,
+            "of a later version": Finish.UNKNOWN,
         },
         empty=Reply(body=blocks(usage={"output_tokens": 2})),
         counted=lambda sent, written: message(
@@ -132,10 +175,15 @@ def _mistral() -> Dialect:
     answer, chunk = mistral_replies.answer, mistral_replies.text_chunk
     return Dialect(
         path="/v1/chat/completions",
+        body={**_CHAT, "messages": [_SYSTEM, _USER], "top_p": 1.0, "stream": False},
+        schema={"response_format": _STRICT},
         answer=answer,
+        ended=lambda reason: answer("part", finish_reason=reason),
         ends={
-            Finish.LENGTH: answer("part", finish_reason="model_length"),
-            Finish.UNKNOWN: answer("part", finish_reason="of a later version"),
+            "stop": Finish.STOP,
+            "length": Finish.LENGTH,
+            "model_length": Finish.LENGTH,
+            "of a later version": Finish.UNKNOWN,
         },
         empty=answer(""),
         counted=lambda sent, written: answer(
@@ -166,25 +214,6 @@ SERVICES: Final[Mapping[str, Adapter]] = {
         _adapter("mistral", MistralModel, "", _mistral()),
     )
 }
-
-SAMPLE_TEXT: Final = "Rosalind Achebe lives at 14 Marlowe Court"
-MESSAGES: Final = (Message("system", "Be brief."), Message("user", SAMPLE_TEXT))
-REQUEST: Final = Request(
-    sample_id="multi-0001",
-    prompt="naive",
-    messages=MESSAGES,
-    sampling=Sampling(temperature=0.0, max_tokens=321),
-    draw=3,
-)
-SCHEMA: Final = AnswerSchema(
-    "answer",
-    {
-        "type": "object",
-        "properties": {"answer": {"type": "array", "items": {"type": "string"}}},
-        "required": ["answer"],
-        "additionalProperties": False,
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from tests.batch_protocols import AnthropicBatches, MistralBatches, OpenAIBatche
 from tests.models.adapters import REQUEST, SAMPLE_TEXT, SERVICES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pii_bench.models.base import Outcome, Request
-    from pii_bench.models.batch import BatchService
+    from pii_bench.models.batch import BatchService, BatchState
     from tests.batch_server import BatchServer
 
     T = TypeVar("T")
@@ -57,10 +57,26 @@ class Case:
         return asyncio.run(run())
 
 
+async def submit_and_poll(
+    service: BatchService, requests: Sequence[Request], tag: str = TAG
+) -> tuple[str, BatchState]:
+    """Return the job and its state."""
+    job = await service.submit(requests, tag)
+    return job, await service.poll(job)
+
+
+async def run_job(
+    service: BatchService, requests: list[Request]
+) -> tuple[BatchState, dict[str, Outcome]]:
+    """Return the state after one poll, and the results."""
+    job, state = await submit_and_poll(service, requests)
+    return state, await read(service, job)
+
+
 async def submit_and_read(service: BatchService, requests: list[Request]) -> dict[str, Outcome]:
-    job = await service.submit(requests, TAG)
-    assert (await service.poll(job)).ended
-    return await read(service, job)
+    state, outcomes = await run_job(service, requests)
+    assert state.ended
+    return outcomes
 
 
 async def read(service: BatchService, job: str) -> dict[str, Outcome]:

@@ -25,7 +25,16 @@ from tests.batch_protocols import json_lines, response
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, BatchServer, Fault, Item
 from tests.fakes import FakeModel
 from tests.models.adapters import KEY, SAMPLE_TEXT
-from tests.models.batch_cases import CASES, TAG, Case, read, request, submit_and_read
+from tests.models.batch_cases import (
+    CASES,
+    TAG,
+    Case,
+    read,
+    request,
+    run_job,
+    submit_and_poll,
+    submit_and_read,
+)
 from tests.protocol_server import RESET, Reply
 
 if TYPE_CHECKING:
@@ -62,8 +71,7 @@ def test_a_job_is_submitted_polled_and_read(case: Case, server: BatchServer) -> 
 
 def test_results_can_be_read_again(case: Case, server: BatchServer) -> None:
     async def read_twice(service: BatchService) -> list[dict[str, Outcome]]:
-        job = await service.submit([request()] * 2, TAG)
-        await service.poll(job)
+        job, _ = await submit_and_poll(service, [request()] * 2)
         return [await read(service, job) for _ in range(2)]
 
     first, second = case.ask(server.url, read_twice)
@@ -130,13 +138,9 @@ def test_a_request_that_was_not_executed_has_the_reason(
         ("mistral", "cancelled"): "CANCELLED",
     }.get((case.name, kind), "")
 
-    async def submit(service: BatchService) -> tuple[object, object]:
-        job = await service.submit([request()] * 2, TAG)
-        absent = (await service.poll(job)).absent
-        outcomes = await read(service, job)
-        return outcomes[f"{TAG}-0"], outcomes.get(f"{TAG}-1", absent)
+    state, outcomes = case.ask(server.url, lambda service: run_job(service, [request()] * 2))
 
-    answer, failure = case.ask(server.url, submit)
+    answer, failure = outcomes[f"{TAG}-0"], outcomes.get(f"{TAG}-1", state.absent)
     assert isinstance(answer, Completion)
     assert answer.text == "in time"
     assert isinstance(failure, CallError)
@@ -144,30 +148,24 @@ def test_a_request_that_was_not_executed_has_the_reason(
 
 
 def test_a_request_without_a_result_is_a_bad_response(case: Case, server: BatchServer) -> None:
-    async def poll(service: BatchService) -> object:
-        return (await service.poll(await service.submit([request()], TAG))).absent
+    _, state = case.ask(server.url, lambda service: submit_and_poll(service, [request()]))
 
-    absent = case.ask(server.url, poll)
-
-    assert str(absent) == "bad_response: not among the results of its batch"
+    assert str(state.absent) == "bad_response: not among the results of its batch"
 
 
-def test_a_job_is_found_by_its_tag(case: Case, server: BatchServer) -> None:
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [(["tag0", "tag1", "tag2", "tag3", "tag4"], "job-2"), (["tag10"], Absence.SURE)],
+)
+def test_a_job_is_found_by_its_tag(
+    case: Case, server: BatchServer, tags: list[str], found: str | Absence
+) -> None:
     async def find(service: BatchService) -> str | Absence:
-        for number in range(5):
-            job = await service.submit([request()] * 2, f"tag{number}")
-            await service.poll(job)
+        for tag in tags:
+            await submit_and_poll(service, [request()] * 2, tag)
         return await service.find("tag1", since=NOW, requests=2)
 
-    assert case.ask(server.url, find) == "job-2"
-
-
-def test_a_tag_without_a_job_is_not_found(case: Case, server: BatchServer) -> None:
-    async def find(service: BatchService) -> str | Absence:
-        await service.poll(await service.submit([request()], "tag10"))
-        return await service.find("tag1", since=NOW, requests=1)
-
-    assert case.ask(server.url, find) is Absence.SURE
+    assert case.ask(server.url, find) == found
 
 
 def test_an_unknown_job_is_an_error(case: Case, server: BatchServer) -> None:
@@ -326,10 +324,9 @@ def test_jobs_with_other_statuses_have_not_ended(
 ) -> None:
     server.final = status
 
-    async def poll(service: BatchService) -> bool:
-        return (await service.poll(await service.submit([request()], TAG))).ended
+    _, state = case.ask(server.url, lambda service: submit_and_poll(service, [request()]))
 
-    assert not case.ask(server.url, poll)
+    assert not state.ended
 
 
 NO_LIST = "no list of batches"
@@ -434,8 +431,7 @@ def test_any_response_is_read_or_a_failure(case: Case, server: BatchServer, odd:
     ]
 
     async def call_all(service: BatchService) -> None:
-        job = await service.submit([request()], TAG)
-        await service.poll(job)
+        job, _ = await submit_and_poll(service, [request()])
         await read(service, job)
         await service.find(TAG, since=NOW, requests=1)
 

@@ -103,36 +103,28 @@ def test_calls_beyond_the_limit_wait_in_order() -> None:
     assert run(starts(Pace(AdaptiveLimit(2)), 5)) == [0, 0, 1, 1, 2]
 
 
-def test_a_refusal_holds_calls_as_long_as_the_server_asks() -> None:
+@pytest.mark.parametrize(
+    ("failures", "began"),
+    [
+        # The limit falls to 1, and the answer at 31 s raises it to 2.
+        ([CallError("overloaded", retry_after=30.0)], [30, 31, 31]),
+        # A shorter wait does not shorten a longer one.
+        ([CallError("rate_limit", retry_after=wait) for wait in (30.0, 5.0)], [30, 31, 31]),
+        # Other failures neither hold calls nor halve the limit.
+        ([CallError("server_error", retry_after=30.0)], [0, 0, 0]),
+    ],
+)
+def test_refusals_hold_calls_as_long_as_the_server_asks(
+    failures: list[CallError], began: list[float]
+) -> None:
     async def scenario() -> list[float]:
-        pace = Pace(AdaptiveLimit(4))
-        slot = await pace.enter(0)
-        pace.leave(slot, CallError("overloaded", retry_after=30.0))
+        pace = Pace(AdaptiveLimit(3))
+        slots = [await pace.enter(0) for _ in failures]
+        for slot, failure in zip(slots, failures, strict=True):
+            pace.leave(slot, failure)
         return await starts(pace, 3)
 
-    # The limit is 2, and the 2 answers at 31 s raise it.
-    assert run(scenario()) == [30, 30, 31]
-
-
-def test_a_shorter_hold_does_not_shorten_a_longer_one() -> None:
-    async def scenario() -> list[float]:
-        pace = Pace(AdaptiveLimit(4))
-        first, second = await pace.enter(0), await pace.enter(0)
-        pace.leave(first, CallError("rate_limit", retry_after=30.0))
-        pace.leave(second, CallError("rate_limit", retry_after=5.0))
-        return await starts(pace, 1)
-
-    assert run(scenario()) == [30]
-
-
-def test_other_failures_neither_hold_calls_nor_halve_the_limit() -> None:
-    async def scenario() -> list[float]:
-        pace = Pace(AdaptiveLimit(2))
-        slot = await pace.enter(0)
-        pace.leave(slot, CallError("server_error", retry_after=30.0))
-        return await starts(pace, 2)
-
-    assert run(scenario()) == [0, 0]
+    assert run(scenario()) == began
 
 
 async def refusals(pace: Pace, calls: int) -> list[float]:
