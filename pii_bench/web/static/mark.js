@@ -63,16 +63,21 @@ openTask((saving, state) => {
     select(first, last, options);
   }
 
-  async function apply(type) {
+  function apply(type) {
+    saving.marking = Promise.all([saving.marking, mark(type)]);
+  }
+
+  async function mark(type) {
     const span = selected();
     if (!span || saving.state.closed) return;
-    const mark = current();
-    if (mark) {
-      const own = alike(mark);
-      if (mark.type !== type) replace(own, () => ({ type, category: defaultCategory(type, mark) }));
+    const marked = current();
+    if (marked) {
+      const own = alike(marked);
+      if (marked.type !== type) replace(own, () => ({ type, category: defaultCategory(type, marked) }));
     } else {
       let places = [[span.start, span.end]];
       if (byId("all").checked) {
+        status("Saving…");
         try {
           places = (await send(`${saving.url}/occurrences`, span)).spans;
         } catch (error) {
@@ -85,7 +90,7 @@ openTask((saving, state) => {
         start, end, persons: [...persons], type, category: null, origin: "hand",
       }));
       const initial = defaultCategory(type, added[0]);
-      for (const mark of added) mark.category = initial;
+      for (const each of added) each.category = initial;
       const kept = marks.filter((each) => !added.some((m) => each.start < m.end && m.start < each.end));
       change([...kept, ...added]);
     }

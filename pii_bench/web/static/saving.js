@@ -13,6 +13,8 @@ export class Saving {
     this.show = show;
     this.queue = [];
     this.undoing = Promise.resolve();
+    // Marks whose other places are being searched; `finish` waits for them.
+    this.marking = Promise.resolve();
     this.take(state);
     this.watch();
   }
@@ -105,6 +107,7 @@ export class Saving {
 
   /** Finish the task; resolves to true if the server accepted it. */
   async finish() {
+    await this.marking;
     if (!(await this.flush())) return false;
     try {
       const saved = await send(`${this.url}/save`, {
