@@ -12,7 +12,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.ranking.rows import Source, row_of, with_intervals
 from pii_bench.ranking.scores import clusters_of
-from pii_bench.ranking.stored import read_run, rows_of, update, with_detection
+from pii_bench.ranking.stored import score_runs, update
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.jobs import Job, reserved, run_jobs
 from pii_bench.runs.mask_text import mask_for_query
@@ -84,8 +84,7 @@ def run(
     jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
     with reserved(jobs):
         _finish(run_jobs(jobs, concurrency, None, progress or Silent()))
-    runs = with_detection(read_run(job.files.manifest, job.dataset, limit) for job in jobs)
-    return with_intervals([row for run in runs for row in rows_of(run)])
+    return score_runs([(job.files.manifest, job.dataset) for job in jobs], limit)
 
 
 def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:

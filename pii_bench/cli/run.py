@@ -45,7 +45,7 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
-from pii_bench.ranking.rows import Source, with_intervals
+from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import RunFiles
@@ -290,24 +290,20 @@ def _of_first_samples(
     keys: Iterable[tuple[str, str, str]],
 ) -> list[Row]:
     """Return the rows, those of these runs with the figures of the first `limit` samples."""
-    from pii_bench.ranking.stored import read_run, rows_of, with_detection
+    from pii_bench.ranking.html import address
+    from pii_bench.ranking.stored import score_runs
 
     by_name = {dataset.name: dataset for dataset in datasets}
     manifests = [
         (RunFiles.at(results / "runs", *key).manifest, by_name[key[2]])
         for key in dict.fromkeys(keys)
     ]
-    runs = with_detection(
-        read_run(path, dataset, limit) for path, dataset in manifests if path.exists()
-    )
-    limited = {
-        (row.model, row.strategy, row.dataset, row.task): row
-        for row in with_intervals(row for run in runs for row in rows_of(run))
-    }
+    stored = [(path, dataset) for path, dataset in manifests if path.exists()]
+    limited = {address(row): row for row in score_runs(stored, limit)}
     result = []
     for row in rows:
-        first = limited.get((row.model, row.strategy, row.dataset, row.task))
-        if row.source is not Source.RUN or first is None or first.gold == row.gold:
+        first = limited.get(address(row))
+        if first is None or first.gold == row.gold:
             result.append(row)
         else:
             # The row says how many of all samples its figures are of.

@@ -19,7 +19,7 @@ from pii_bench.ranking.external import (
     submissions,
 )
 from pii_bench.ranking.render import write_leaderboard
-from pii_bench.ranking.rows import Row, Source, rank, row_of
+from pii_bench.ranking.rows import Row, Source, rank, row_of, with_intervals
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.kept_scores import KeptScores, RunScores
@@ -307,6 +307,20 @@ def with_detection(runs: Iterable[Run]) -> list[Run]:
         replace(run, detection=_detection_of(run, runs)) if run.task is Task.QUERY_RELATED else run
         for run in runs
     ]
+
+
+def score_runs(manifests: Iterable[tuple[Path, Dataset]], limit: int | None = None) -> list[Row]:
+    """Return the rows of runs, with intervals, unranked.
+
+    Args:
+        manifests: the manifest of each run, with its dataset.
+        limit: number of first samples to score; None for all.
+
+    Raises:
+        InputFileError: a manifest is broken.
+    """
+    runs = with_detection(read_run(path, dataset, limit) for path, dataset in manifests)
+    return with_intervals(row for run in runs for row in rows_of(run))
 
 
 def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) -> Run:
