@@ -131,14 +131,14 @@ def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int,
     Raises:
         InputFileError: the file cannot be read, or a line is not a JSON object.
     """
-    for line, _, record in read_places(path, bad):
+    for line, _, _, record in read_places(path, bad):
         yield line, record
 
 
 def read_places(
     path: Path, bad: BadLines | None = None
-) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield (1-based line number, byte offset, record); otherwise like `read_records`."""
+) -> Iterator[tuple[int, int, bytes, dict[str, Any]]]:
+    """Yield (1-based line number, byte offset, line, record); otherwise like `read_records`."""
     offset = 0
     with open_binary(path) as file:
         for line, raw in enumerate(file, start=1):
@@ -152,7 +152,7 @@ def read_places(
                     raise InputFileError(path, str(error), line=line) from None
                 bad.add(line, str(error))
             else:
-                yield line, start, record
+                yield line, start, raw, record
 
 
 def read_record(path: Path, line: int, offset: int) -> dict[str, Any]:

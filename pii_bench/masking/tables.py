@@ -127,17 +127,15 @@ def _rename(part: Path, out: Path) -> None:
 
 def _json_lines(path: Path, column: str, query_column: str | None) -> Table:
     def rows() -> Iterator[Row]:
-        with open_binary(path) as file:
-            for line, start, record in read_places(path):
-                try:
-                    # A null is a missing value, but a missing key may be a misspelt column.
-                    text = None if record.get(column, "") is None else get(record, column, str)
-                    query = query_column and get(record, query_column, str)
-                except RecordError as error:
-                    raise InputFileError(path, str(error), line=line) from None
-                file.seek(start)
-                written = file.readline().decode("utf-8-sig").strip()
-                yield Row(f"{path}:{line}", text, query, partial(_json_line, written, column))
+        for line, _, raw, record in read_places(path):
+            try:
+                # A null is a missing value, but a missing key may be a misspelt column.
+                text = None if record.get(column, "") is None else get(record, column, str)
+                query = query_column and get(record, query_column, str)
+            except RecordError as error:
+                raise InputFileError(path, str(error), line=line) from None
+            written = raw.decode("utf-8-sig").strip()
+            yield Row(f"{path}:{line}", text, query, partial(_json_line, written, column))
 
     return Table(rows, _rename)
 

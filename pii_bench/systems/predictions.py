@@ -90,7 +90,7 @@ class PredictionsFile(Mapping[str, Prediction]):
         self._first_with: dict[str, str] = {}
         self._first_without: dict[str, str] = {}
         self._answered = False
-        for line, offset, record in read_places(path, self._bad):
+        for line, offset, _, record in read_places(path, self._bad):
             try:
                 sample_id, prediction = _read(record)
                 if sample_id in self._lines:
