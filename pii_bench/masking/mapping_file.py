@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import RecordError, get, replacing, writing
+from pii_bench.files import RecordError, encode, get, replacing, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,17 +54,12 @@ def write_mapping(path: Path, mapping: Mapping[str, tuple[str, ...]], *, force: 
             # Reserve the path, so that a concurrent run fails.
             path.touch(mode=_ONLY_THE_OWNER, exist_ok=False)
         try:
-            _replace(path, text)
+            with replacing(path, mode=_ONLY_THE_OWNER) as file:
+                file.write(encode(text))
         except BaseException:
             if not force:
                 path.unlink()
             raise
-
-
-def _replace(path: Path, text: str) -> None:
-    with replacing(path, mode=_ONLY_THE_OWNER) as file:
-        # UTF-8 cannot encode a lone surrogate; backslashreplace writes its JSON escape.
-        file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
