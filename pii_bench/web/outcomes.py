@@ -164,8 +164,9 @@ def after_change(connection: Connection, project: Project, task: Task) -> None:
     if stored.qualifies:
         return
     if task.part is Part.ADJUDICATOR:
-        outcome = outcomes_of(connection, project)[stored.id, task.stage]
-        _set_settled(connection, outcome, settled=_is_settled(connection, project, outcome))
+        outcome = _find_outcome(connection, stored.id, task.stage)
+        if outcome is not None:
+            _set_settled(connection, outcome, settled=_is_settled(connection, project, outcome))
     else:
         finished = _finished(connection, stored.id, task.stage)
         if len(finished) < project.plan.annotators:
@@ -212,7 +213,7 @@ def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> N
     """Store the items of stage 2 once stage 1 is settled."""
     if project.plan.stages is not Stages.BOTH:
         return
-    outcome = outcomes_of(connection, project).get((sample_id, 1))
+    outcome = _find_outcome(connection, sample_id, 1)
     stored = find_sample(connection, sample_id)
     if outcome is not None and outcome.settled and stored.items is None:
         items = items_of_marks(stored.sample.description, settled_marks(connection, stored))
@@ -241,6 +242,11 @@ def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int
     )
     outcomes = [Outcome(**row) for row in connection.execute(query).mappings()]
     return {(outcome.sample_id, outcome.stage): outcome for outcome in outcomes}
+
+
+def _find_outcome(connection: Connection, sample_id: int, stage: int) -> Outcome | None:
+    row = connection.execute(select(OUTCOMES).where(_is_of(sample_id, stage))).mappings().first()
+    return None if row is None else Outcome(**row)
 
 
 def disputes(connection: Connection, project: Project) -> list[Outcome]:
