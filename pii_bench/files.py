@@ -37,6 +37,7 @@ PROMPTS: Final = _ROOT / "prompts"
 
 _SUFFIX: Final = ".new"
 _TEMPORARY: Final = re.compile(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _DEEPEST: Final = 50
 """Maximum nesting of the JSON files that this package writes; none comes close."""
 
@@ -340,6 +341,11 @@ def write_whole(path: Path, text: str, *, compress: bool = False) -> None:
 def encode(text: str) -> bytes:
     """Encode as UTF-8; a lone surrogate, which UTF-8 cannot encode, becomes its JSON escape."""
     return text.encode("utf-8", "backslashreplace")
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which libraries in C refuse, by U+FFFD; offsets stay the same."""
+    return _SURROGATE.sub("�", text)
 
 
 def is_encodable(value: object) -> bool:

@@ -17,6 +17,7 @@ from pii_bench.files import (
     RecordError,
     ResultsError,
     decode,
+    encodable,
     get,
     get_objects,
     is_encodable,
@@ -116,6 +117,10 @@ def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None
     remove_leftovers(tmp_path)
 
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_lone_surrogate_is_replaced_in_its_place() -> None:
+    assert encodable("a\ud800b😀c") == "a�b😀c"
 
 
 def test_a_value_with_half_a_surrogate_pair_is_not_encodable() -> None:

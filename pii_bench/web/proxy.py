@@ -17,9 +17,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
+from pii_bench.files import encodable
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
 from pii_bench.models.service import safe_code
-from pii_bench.systems.detectors import encodable
 from pii_bench.web import state
 from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.security import CurrentUser

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-
-
 class Detector(Protocol):
     """Finds spans of PII; the same text always gives the same spans."""
 
@@ -45,11 +42,6 @@ class Detector(Protocol):
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """Return the spans of a text, in order and without overlaps."""
-
-
-def encodable(text: str) -> str:
-    """Replace lone surrogates, which libraries in C refuse, by U+FFFD; offsets stay the same."""
-    return _SURROGATE.sub("�", text)
 
 
 def tidy(text: str, spans: Iterable[DetectedSpan]) -> list[DetectedSpan]:

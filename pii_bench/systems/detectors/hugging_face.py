@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import sha256_of_folder
+from pii_bench.files import encodable, sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.detectors import HUGGING_FACE, encodable, import_part, tidy, version_of
+from pii_bench.systems.detectors import HUGGING_FACE, import_part, tidy, version_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.files import sha256_of_folder
-from pii_bench.systems.detectors import PRESIDIO, SPACY, encodable, import_part, version_of
+from pii_bench.files import encodable, sha256_of_folder
+from pii_bench.systems.detectors import PRESIDIO, SPACY, import_part, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

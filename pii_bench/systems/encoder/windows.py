@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.systems.detectors import encodable
+from pii_bench.files import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,6 @@ from pii_bench.systems.detectors import (
     SPACY,
     LabelMap,
     build_detector,
-    encodable,
     import_part,
     read_label_map,
     tidy,
@@ -54,10 +53,6 @@ def test_spans_are_tidied(
     spans = [DetectedSpan(*each) for each in found]
 
     assert tidy(text, spans) == [DetectedSpan(*each) for each in kept]
-
-
-def test_a_lone_surrogate_is_replaced_in_its_place() -> None:
-    assert encodable("a\ud800b😀c") == "a�b😀c"
 
 
 @st.composite
