@@ -9,7 +9,6 @@ import hashlib
 import importlib
 import importlib.metadata
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
