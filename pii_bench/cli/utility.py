@@ -136,9 +136,8 @@ def run(arguments: argparse.Namespace) -> bool:
             raise PiiBenchError(
                 f"--results: {str(arguments.results)!r} is not a folder; --answerer creates one"
             )
-    measuring = Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
-    if arguments.answerer is None:
-        return _write(arguments, measuring, None)
+        return _write(arguments, _measuring(arguments), None)
+    measuring = _measuring(arguments)
     study = _build_study(arguments)
     try:
         complete = [_ask(jobs, concurrency) for jobs, concurrency in study.stages()]
@@ -148,6 +147,10 @@ def run(arguments: argparse.Namespace) -> bool:
         asyncio.run(study.close())
     _write(arguments, measuring, {dataset.name for dataset in study.datasets})
     return all(complete)
+
+
+def _measuring(arguments: argparse.Namespace) -> Measuring:
+    return Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
 
 
 def _ask(jobs: Sequence[Job], concurrency: int) -> bool:
