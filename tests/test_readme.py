@@ -15,8 +15,16 @@ import pytest
 from pii_bench import leaderboard
 from pii_bench.cli import main
 from pii_bench.construction.perturb import KINDS
-from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, LOCAL, PROVIDERS
+from pii_bench.models.catalog import (
+    CUSTOM_ENDPOINT_KEY,
+    LOCAL,
+    PROVIDERS,
+    ModelStatus,
+    find_card,
+    resolve,
+)
 from pii_bench.prompting.strategies import STRATEGIES
+from pii_bench.systems.catalog import check_name
 from pii_bench.systems.prompted import DEFAULT_VOTES, VOTE_TEMPERATURE
 from tests.conftest import REPOSITORY
 
@@ -74,6 +82,23 @@ def test_every_mentioned_option_exists(capsys: pytest.CaptureFixture[str]) -> No
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours))
     named -= {"--strict", "--address", "--temp-dir"}
     assert named - options(capsys, commands) == set()
+
+
+def test_every_model_of_a_command_exists_and_is_not_deprecated() -> None:
+    # Of our own commands: those of other harnesses have other names.
+    commands = re.findall(r"^pii-bench .*$", PAGES, re.MULTILINE)
+    options = r"--(?:model|judge|answerer)((?: [a-z][^ ]*)+)"
+    names = {
+        name for line in commands for taken in re.findall(options, line) for name in taken.split()
+    }
+    named = {name for name in names if not name.startswith("local/")}
+
+    assert {"encoder", "gpt-6-luna", "claude-sonnet-5.5", "presidio"} <= named
+    for name in named:
+        check_name(name)
+        provider, _, model = resolve(name).partition("/")
+        card = find_card(provider, model)
+        assert card is None or card.status is ModelStatus.CURRENT, name
 
 
 def test_every_variable_of_make_bench_is_listed() -> None:
