@@ -89,7 +89,8 @@ class MissingExtraError(PiiBenchError):
     def __init__(self, what: str, install: str) -> None:
         # The running interpreter: the shell's pip may belong to another environment.
         command = f"{sys.executable} -m {install}" if install.startswith("pip ") else install
-        super().__init__(f"{what} is not installed: run `{command}`")
+        place = " in the folder of the repository" if install.startswith("pip install -e ") else ""
+        super().__init__(f"{what} is not installed: run `{command}`{place}")
 
 
 class PromptError(PiiBenchError):

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Serve until interrupted; or create an account, or copy or restore the database."""
     if find_spec("fastapi") is None:
-        raise MissingExtraError("the web application", "pip install 'pii-bench[web]'")
+        raise MissingExtraError("the web application", "pip install -e '.[web]'")
     from pii_bench.web.settings import Settings
 
     settings = Settings(

@@ -159,7 +159,7 @@ def _train_bilstm_crf(arguments: argparse.Namespace) -> None:
     try:
         from pii_bench.systems.tagger.train import train
     except ImportError as error:
-        raise MissingExtraError("what training needs", "pip install 'pii-bench[train]'") from error
+        raise MissingExtraError("what training needs", "pip install -e '.[train]'") from error
     name = "bilstm-crf-words" if arguments.words_alone else "bilstm-crf"
     out: Path = arguments.out or Path("data/models") / name
     data: Path = arguments.data

@@ -196,7 +196,7 @@ def _faker_names(
         try:
             provider = import_module(f"faker.providers.person.{locale}").Provider
         except ModuleNotFoundError:
-            raise MissingExtraError("Faker", "pip install 'pii-bench[build]'") from None
+            raise MissingExtraError("Faker", "pip install -e '.[build]'") from None
         for name in _FAKER_LISTS[pronoun]:
             if names := getattr(provider, name, ()):
                 first.update(names)

@@ -51,7 +51,7 @@ def map_on_ray(
         import ray
         import ray.data
     except ImportError:
-        raise MissingExtraError("Ray", "pip install 'pii-bench[ray]'") from None
+        raise MissingExtraError("Ray", "pip install -e '.[ray]'") from None
 
     starts = not ray.is_initialized()
     if starts:

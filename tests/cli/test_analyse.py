@@ -64,7 +64,7 @@ def test_without_matplotlib_there_are_only_tables(
 
     assert sorted(read_folder(results / "analysis")) == [f"{name}.csv" for name in TABLES]
     assert "no figures: matplotlib" in (errors := capsys.readouterr().err)
-    assert "pip install 'pii-bench[figures]'" in errors
+    assert "pip install -e '.[figures]'" in errors
 
 
 def test_drops_are_printed_with_their_differences(

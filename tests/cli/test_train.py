@@ -112,7 +112,7 @@ def test_a_system_without_a_threshold_cannot_be_fitted(tmp_path: Path, capsys: C
 @pytest.mark.parametrize(
     ("arguments", "module", "hint"),
     [
-        ([], "pii_bench.systems.tagger.train", "-m pip install 'pii-bench[train]'`"),
+        ([], "pii_bench.systems.tagger.train", "-m pip install -e '.[train]'`"),
         (["lora", "--base", "."], "pii_bench.models.lora", "-m pip install -e '.[lora]'`"),
     ],
 )

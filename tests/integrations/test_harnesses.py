@@ -126,7 +126,7 @@ def server() -> Iterator[ProtocolServer]:
 
 def needs(package: str, extra: str) -> None:
     if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed: run `pip install 'pii-bench[{extra}]'`")
+        pytest.skip(f"{package} is not installed: run `pip install -e '.[{extra}]'`")
 
 
 def run(*command: str, cwd: Path, **variables: str) -> None:

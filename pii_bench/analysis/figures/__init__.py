@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from pii_bench.analysis.runs import EvaluatedRun
     from pii_bench.ranking.rows import Row
 
-_INSTALL: Final = "pip install 'pii-bench[figures]'"
+_INSTALL: Final = "pip install -e '.[figures]'"
 
 NOT_INSTALLED: Final = (
-    f"matplotlib, which draws the figures, is not installed: run {_INSTALL} and this command again."
+    f"matplotlib, which draws the figures, is not installed: run {_INSTALL} in the folder of the "
+    "repository and this command again."
 )
 NOTHING_TO_DRAW: Final = "There is nothing to draw: figures need a run with every sample scored."
 

