@@ -50,14 +50,16 @@ ALL_TRAIN := --train train-single train-multi train-twins train-other $(if $(CAP
 ENCODER := $(BIN)/pii-bench train encoder --head charcnn-crf $(ALL_TRAIN)
 
 .PHONY: train-encoder
-train-encoder: .venv/.encoder ## Fine-tune the encoder: two hours on two cores; [CAPID=train.jsonl] adds that training file
+train-encoder: .venv/.encoder ## Fine-tune the encoder: three hours on two cores; [CAPID=train.jsonl] adds that training file
 	for epochs in 4 6; do \
 	  $(ENCODER) --epochs $$epochs --out build/encoders/first || exit; \
 	done
-	for seed in 29 31; do \
-	  $(ENCODER) --start build/encoders/first --seed $$seed --epochs 2 --learning-rate 0.0002 --out build/encoders/seed-$$seed || exit; \
+	for settings in "29 1 0.0001" "31 1 0.0002" "29 2 0.0002" "31 2 0.0002"; do \
+	  set -- $$settings; \
+	  $(ENCODER) --start build/encoders/first --seed $$1 --epochs $$2 --learning-rate $$3 \
+	    --out build/encoders/seed-$$1-epochs-$$2 || exit; \
 	done
-	$(ENCODER) --start build/encoders/seed-29 build/encoders/seed-31 --epochs 0 --out data/models/encoder
+	$(ENCODER) --start build/encoders/seed-*-epochs-[12] --epochs 0 --out data/models/encoder
 
 .PHONY: heads
 heads: .venv/.encoder ## Fine-tune the encoder with the other heads and run them: two hours; [CAPID=train.jsonl]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import shutil
@@ -107,6 +108,16 @@ def test_every_variable_of_make_bench_is_listed() -> None:
     assert re.findall(r"^\| `([A-Z_]+)` ", RUNNING, re.MULTILINE) == re.findall(
         r"\[([A-Z_]+)=\]", shown
     )
+
+
+def test_make_train_encoder_continues_as_the_shipped_weights_were() -> None:
+    record = json.loads((REPOSITORY / "data/models/encoder/training.json").read_text("utf-8"))
+    trained = [each["settings"] for each in record["start"]]
+    recipe = MAKEFILE.partition("\ntrain-encoder:")[2].partition(".PHONY")[0]
+
+    assert re.findall(r'"(\d+) (\d+) ([\d.]+)"', recipe) == [
+        (str(each["seed"]), str(each["epochs"]), str(each["learning_rate"])) for each in trained
+    ]
 
 
 def test_the_page_gives_the_number_and_temperature_of_votes() -> None:
