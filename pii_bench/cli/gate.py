@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench import api
 from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results
 from pii_bench.cli.terminal import RunProgress, echo
+from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.gate import Least, partly_compared, read_baseline, shortfalls, write_baseline
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions
@@ -59,8 +60,11 @@ def run(arguments: argparse.Namespace) -> bool:
         True if the run is complete and no score is too low.
 
     Raises:
-        PiiBenchError: an argument is wrong, or the baseline lacks a row of the run.
+        PiiBenchError: an argument is wrong, nothing is asked for, or the baseline lacks a row of
+            the run.
     """
+    if not (arguments.min or arguments.baseline or arguments.write_baseline):
+        raise PiiBenchError("nothing to check: give --min, --baseline or --write-baseline")
     minimums = [Least.parse(text) for text in arguments.min]
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     with RunProgress() as progress:
@@ -82,5 +86,5 @@ def run(arguments: argparse.Namespace) -> bool:
         write_baseline(arguments.write_baseline, rows)
     passed = not failures and not incomplete
     if passed:
-        echo(f"passed: {len(rows)} rows")
+        echo(f"passed: {len(rows)} {'row' if len(rows) == 1 else 'rows'}")
     return passed

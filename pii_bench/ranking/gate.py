@@ -73,7 +73,7 @@ def shortfalls(
             if value < minimum.figure:
                 yield (
                     f"{row.dataset}, {task}: {metric} is {value:.3f}, "
-                    f"at least {minimum.figure:.3f} is asked for"
+                    f"below the minimum {minimum.figure:.3f}"
                 )
     if baseline is None:
         return

@@ -32,7 +32,7 @@ def test_a_good_system_passes_and_a_worse_one_fails(capsys: Capsys) -> None:
 
 def test_only_the_samples_of_the_limit_are_judged(capsys: Capsys) -> None:
     assert gate("--limit", "3", "--write-baseline", "before.json") == 0
-    assert gate() == 0
+    assert gate("--min", "masking.h=1") == 0
     assert gate("--limit", "3", "--write-baseline", "after.json") == 0
 
     assert capsys.readouterr().out == "passed: 3 rows\n" * 3
@@ -42,6 +42,19 @@ def test_only_the_samples_of_the_limit_are_judged(capsys: Capsys) -> None:
         ("masking", 3),
     ]
     assert rows == json.loads(Path("before.json").read_bytes())
+
+
+def test_a_gate_without_anything_to_check_is_refused(capsys: Capsys) -> None:
+    assert gate() == 2
+    assert "nothing to check: give --min, --baseline or --write-baseline" in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
+def test_one_row_is_counted_as_one(capsys: Capsys) -> None:
+    detector = ["gate", "--model", "bilstm-crf", "--dataset", "demo"]
+
+    assert main([*detector, "--min", "detection.ent_f1=0"]) == 0
+    assert capsys.readouterr().out == "passed: 1 row\n"
 
 
 def test_a_baseline_of_the_first_samples_passes_and_says_how_many(capsys: Capsys) -> None:

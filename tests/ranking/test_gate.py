@@ -80,7 +80,7 @@ def test_a_figure_that_is_reached_is_enough() -> None:
 
 def test_a_figure_below_is_told() -> None:
     assert list(shortfalls([row(0.6995)], [Least(MASKING, "h", 0.71)], None)) == [
-        "demo, masking: h is 0.700, at least 0.710 is asked for"
+        "demo, masking: h is 0.700, below the minimum 0.710"
     ]
 
 
