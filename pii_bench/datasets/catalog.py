@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import iterate_native, read_native
-from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
+from pii_bench.errors import BadLinesError, InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import DATA, RecordError, get, read_object, sha256_of, sha256_of_folder
 from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.datasets.span_files import Document, LabelledSpan, Misfits, SpanSource
@@ -281,14 +281,31 @@ def open_dataset(source: str) -> DatasetStream:
         name = _file_name(f"{prefix}-{path.stem}", sha256)
         # All entities count as those of one person, so Strict-F1 is defined.
         return DatasetStream(name, source, sha256, faults, lambda: iter(samples))
-    path = Path(source)
+    path, prefixes = Path(source), (*FOREIGN_FORMATS, *SPAN_FORMATS)
     if path.suffix != ".jsonl" and path.name == source and not _exists(path):
-        prefixes = (*FOREIGN_FORMATS, *SPAN_FORMATS)
         names = [*DATASETS, *(f"{prefix}:PATH" for prefix in prefixes), "PATH.jsonl"]
         raise UnknownNameError("dataset", source, names)
     sha256 = sha256_of(path)
     name = _file_name(path.stem, sha256)
-    return DatasetStream(name, source, sha256, (), lambda: iterate_native(path))
+    return DatasetStream(name, source, sha256, (), lambda: _iterate_file(path, prefixes))
+
+
+def _iterate_file(path: Path, formats: Sequence[str]) -> Iterator[Sample]:
+    """Yield the samples of a file in our format.
+
+    Raises:
+        InputFileError: as `iterate_native`; if no line can be read, it names the other formats.
+    """
+    readable = False
+    try:
+        for sample in iterate_native(path):
+            readable = True
+            yield sample
+    except BadLinesError as error:
+        if readable:
+            raise
+        hint = f"if the file is in another format, give FORMAT:PATH ({', '.join(formats)})"
+        raise InputFileError(path, f"{error.what}\n  {hint}") from error
 
 
 def open_documents(source: str) -> DocumentStream:

@@ -222,6 +222,19 @@ def test_a_foreign_file_is_also_named_by_its_format(tmp_path: Path) -> None:
     assert dataset.source == f"capid:{path}"
 
 
+@pytest.mark.parametrize(("ours", "is_hinted"), [([], True), ([sample_record()], False)])
+def test_a_file_without_any_line_in_our_format_may_be_in_another(
+    tmp_path: Path, ours: list[dict[str, Any]], is_hinted: bool
+) -> None:
+    path = write_lines(tmp_path / "capid.jsonl", [*ours, {"context": "x"}, {"context": "y"}])
+
+    with pytest.raises(InputFileError, match="2 lines cannot be read") as caught:
+        load_dataset(str(path))
+
+    hint = "if the file is in another format, give FORMAT:PATH (capid, tab, ai4privacy, "
+    assert (hint in str(caught.value)) == is_hinted
+
+
 def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match=r"^unknown dataset 'dem'; did you mean 'demo'\?"):
         load_dataset("dem")
