@@ -44,13 +44,13 @@ from pii_bench.cli.terminal import (
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
+from pii_bench.models.catalog import ModelStatus, Price, find_card, has_provider, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import is_prompted
+from pii_bench.systems.catalog import build_systems, is_prompted
 from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
@@ -198,8 +198,13 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     card = _announce_model(arguments.model, arguments.base_url)
     concurrency = concurrency_of(arguments, arguments.model)
     options = _options(arguments, concurrency)
+    if has_provider(arguments.model):
+        # A task that the strategy does not answer is refused before the key is asked for.
+        unasked = replace(options, model=replace(options.model, asked=False))
+        without_key = build_systems(arguments.model, unasked)
+        for_task(arguments.task, arguments.model, without_key, options.strategy)
     built = load_systems(arguments.model, options, local_only=arguments.local_only)
-    systems = for_task(arguments.task, arguments.model, built)
+    systems = for_task(arguments.task, arguments.model, built, options.strategy)
     if arguments.batch is not None:
         for system in systems:
             # Refuses a system without a batch API.
@@ -375,7 +380,9 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
     return None
 
 
-def for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
+def for_task(
+    task: str, name: str, systems: Sequence[System], strategy: str | None = None
+) -> list[System]:
     """Return the systems that a task needs: for masking two, for `all` every system.
 
     Raises:
@@ -387,7 +394,9 @@ def for_task(task: str, name: str, systems: Sequence[System]) -> list[System]:
     if task == Task.MASKING:
         needed = {Task.DETECTION, Task.QUERY_RELATED}
     if lacking := needed - {system.card.task for system in systems}:
-        raise PiiBenchError(f"system {name!r} does not answer {', '.join(sorted(lacking))}")
+        by_strategy = f" with strategy {strategy!r}" if strategy is not None else ""
+        tasks = ", ".join(sorted(lacking))
+        raise PiiBenchError(f"system {name!r}{by_strategy} does not answer {tasks}")
     return [system for system in systems if system.card.task in needed]
 
 

@@ -140,6 +140,18 @@ def test_only_detection_runs_on_the_dataset_have_spans(
     assert main(["spans", "--dataset", "demo"]) == 2
 
 
+def test_a_task_that_a_strategy_does_not_answer_is_refused_before_the_key_is_asked_for(
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    options = ["--model", "gpt-6-luna", "--strategy", "json", "--task", "masking"]
+
+    assert main(["run", "--dataset", "demo", *options]) == 2
+
+    message = "system 'gpt-6-luna' with strategy 'json' does not answer query-related"
+    assert capsys.readouterr().err.splitlines()[-1] == f"pii-bench: {message}"
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [
