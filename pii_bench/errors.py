@@ -24,12 +24,20 @@ class PiiBenchError(Exception):
 
 
 class UnknownNameError(PiiBenchError):
-    """An unknown name; the message suggests the closest known one."""
+    """An unknown name; the message suggests the closest known one.
 
-    def __init__(self, kind: str, name: str, allowed: Iterable[str]) -> None:
+    Args:
+        kind: what the name should be one of, such as "dataset".
+        name: the unknown name.
+        allowed: the known names.
+        among: where the names are from, such as "the stored runs"; empty for all of pii_bench.
+    """
+
+    def __init__(self, kind: str, name: str, allowed: Iterable[str], among: str = "") -> None:
         # str(): the repr of an enum member is not what the user writes.
         self.kind, self.name, self.allowed = kind, name, tuple(map(str, allowed))
-        super().__init__(f"unknown {kind} {name!r}{self._hint()}")
+        among = f" among {among}" if among else ""
+        super().__init__(f"unknown {kind} {name!r}{among}{self._hint()}")
 
     def _hint(self) -> str:
         near = difflib.get_close_matches(self.name, self.allowed, n=1, cutoff=0.6)

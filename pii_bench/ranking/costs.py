@@ -229,7 +229,7 @@ def costed_systems(
                 rows.append(row)
     if not rows:
         if dataset not in names:
-            raise UnknownNameError("dataset among the stored runs", dataset, names)
+            raise UnknownNameError("dataset", dataset, names, among="the stored runs")
         raise PiiBenchError(f"no {task} on {dataset} is stored")
     ranked = rank(rows)
     _require_known([*given.usd, *given.seconds, *given.review_share], ranked)
@@ -315,4 +315,4 @@ def _require_known(pairs: Sequence[tuple[str, float]], rows: Sequence[Row]) -> N
     known = {name for row in rows for name in (system_name(row.model, row.strategy), row.model)}
     for name, _ in pairs:
         if name and name not in known:
-            raise UnknownNameError("system among the rows", name, sorted(known))
+            raise UnknownNameError("system", name, sorted(known), among="the rows")

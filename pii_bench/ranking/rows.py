@@ -434,7 +434,8 @@ def _resolve_name(rows: Iterable[Row], name: str) -> tuple[str, str]:
     systems = [
         system_name(model, strategy) for model, known in strategies.items() for strategy in known
     ]
-    raise UnknownNameError("system among the stored runs", name, [*strategies, *systems])
+    names = dict.fromkeys([*strategies, *systems])
+    raise UnknownNameError("system", name, names, among="the stored runs")
 
 
 def _only_strategy(model: str, rows: Iterable[Row]) -> str:

@@ -138,8 +138,8 @@ def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--usd", "fake/won=1"], "unknown system among the rows 'fake/won'; did you mean"),
-        (["--dataset", "tinny.jsonl"], "unknown dataset among the stored runs 'tinny.jsonl'"),
+        (["--usd", "fake/won=1"], "unknown system 'fake/won' among the rows; did you mean"),
+        (["--dataset", "tinny.jsonl"], "unknown dataset 'tinny.jsonl' among the stored runs"),
         (["--task", "rewrite"], "tiny.jsonl is stored"),
     ],
 )

@@ -367,6 +367,15 @@ def test_a_misspelt_name_is_answered_with_a_near_one() -> None:
 
     assert "did you mean 'bilstm-crf+embedding'?" in str(caught.value)
     assert f"{GPT}:self-cot" in str(caught.value)
+    assert "among the stored runs; did you mean" in str(caught.value)
+
+
+def test_a_system_with_one_name_is_listed_once() -> None:
+    submitted = rows_of("our-filter", "", source=Source.SUBMITTED, detection="")
+    with pytest.raises(UnknownNameError) as caught:
+        find_rows(submitted, "encoder")
+
+    assert caught.value.allowed == ("our-filter",)
 
 
 @pytest.mark.parametrize(

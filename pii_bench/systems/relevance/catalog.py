@@ -153,7 +153,9 @@ def fit_thresholds(
 
 def _require_fitted(name: str) -> None:
     if name not in FITTED:
-        raise UnknownNameError("relevance system with a threshold to fit", name, FITTED)
+        raise UnknownNameError(
+            "relevance system", name, FITTED, among="those with a threshold to fit"
+        )
 
 
 def _score(system: Relevance, sample: Sample) -> ScoredSample:
