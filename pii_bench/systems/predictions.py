@@ -141,7 +141,9 @@ class PredictionsFile(Mapping[str, Prediction]):
         missing = [name for name in self._queried if name not in self._lines]
         if missing and not partial:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            raise InputFileError(self._path, f"no prediction for sample {missing[0]!r}{others}")
+            hint = "`pii-bench score --partial` scores the samples of the file"
+            what = f"no prediction for sample {missing[0]!r}{others}; {hint}"
+            raise InputFileError(self._path, what)
         for part in _ANSWERS:
             if part in self._first_with and part in self._first_without:
                 complete, incomplete = self._first_with[part], self._first_without[part]

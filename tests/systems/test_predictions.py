@@ -131,11 +131,12 @@ def test_a_missing_sample_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(InputFileError) as caught:
         read(tmp_path, FULL, ids=["s1", "s2"])
-    assert str(caught.value) == f"{path}: no prediction for sample 's2'"
+    hint = "`pii-bench score --partial` scores the samples of the file"
+    assert str(caught.value) == f"{path}: no prediction for sample 's2'; {hint}"
 
     with pytest.raises(InputFileError) as caught:
         read(tmp_path, FULL, ids=["s0", "s1", "s2", "s3"])
-    assert str(caught.value) == f"{path}: no prediction for sample 's0' and 2 more"
+    assert str(caught.value) == f"{path}: no prediction for sample 's0' and 2 more; {hint}"
 
 
 @pytest.mark.parametrize(
