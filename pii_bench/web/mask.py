@@ -64,7 +64,8 @@ Text = Annotated[str, Field(max_length=200_000)]
 """A text in a request; the server's own limit (`Settings.most_characters`) may be lower."""
 
 Query = Annotated[str, Field(max_length=20_000)]
-Tags = Annotated[dict[str, tuple[str, ...]], Field(max_length=20_000)]
+# A list, not a tuple: messages about wrong requests use the word for it.
+Tags = Annotated[dict[str, list[str]], Field(max_length=20_000)]
 
 
 class Entity(BaseModel):
@@ -270,10 +271,11 @@ async def detect(request: Request, body: DetectRequest, _: CurrentUser) -> Detec
 def unmask_one(request: Request, body: UnmaskRequest, _: CurrentUser) -> Unmasked:
     """Replace the tags of an answer by the masked texts."""
     _check_length(request, len(body.text))
+    mapping = {tag: tuple(texts) for tag, texts in body.mapping.items()}
     return Unmasked(
-        text=unmask(body.text, body.mapping),
-        absent=absent_tags(body.text, body.mapping),
-        inexact=inexact_tags(body.text, body.mapping),
+        text=unmask(body.text, mapping),
+        absent=absent_tags(body.text, mapping),
+        inexact=inexact_tags(body.text, mapping),
     )
 
 

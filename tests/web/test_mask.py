@@ -67,6 +67,18 @@ def test_unmasking_gives_the_result_of_the_python_function(local: Server) -> Non
     }
 
 
+def test_a_mapping_of_texts_that_are_no_lists_is_refused_in_the_words_of_json(
+    local: Server,
+) -> None:
+    mapping = {"<Full Name>": "Ann Lee"}
+
+    answer = local.program().post("/unmask", json={"text": "x", "mapping": mapping})
+
+    assert answer.status_code == 422
+    assert "Input should be a valid list" in answer.text
+    assert "Ann Lee" not in answer.text
+
+
 def test_a_request_that_lacks_something_is_the_clients_error(local: Server) -> None:
     program = local.program()
 
