@@ -126,7 +126,7 @@ def leaderboard(results: Path | str = "results") -> list[Row]:
     """Score all stored runs of a results folder and write the leaderboard files there.
 
     Returns:
-        The ranked rows: local runs, submissions and published figures.
+        All rows of the leaderboard, with ranks where they compete.
 
     Raises:
         ResultsError: the files cannot be written.

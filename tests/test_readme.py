@@ -290,7 +290,7 @@ def test_the_figures_on_presidio_research_are_those_of_its_file() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/masking.md", "docs/extending.md"])
-def test_examples_in_python_run(page: str, tmp_path: Path) -> None:
+def test_examples_in_python_run_and_print_what_is_shown(page: str, tmp_path: Path) -> None:
     text = (REPOSITORY / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
@@ -298,13 +298,17 @@ def test_examples_in_python_run(page: str, tmp_path: Path) -> None:
     for block in blocks:
         script = tmp_path / "example.py"
         script.write_text(block, encoding="utf-8")
-        subprocess.run(  # noqa: S603 - our own Python and text
+        done = subprocess.run(  # noqa: S603 - our own Python and text
             [sys.executable, str(script)],
             check=True,
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
             capture_output=True,
+            encoding="utf-8",
         )
+        shown = re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE)
+        for told, printed in zip(shown, done.stdout.splitlines(), strict=True):
+            assert re.fullmatch(re.escape(told).replace("…", r"\d+"), printed)
 
 
 def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() -> None:

@@ -61,7 +61,8 @@ _REACTIONS: Final = (
 
 DESCRIPTION: Final = (
     "Classify the errors of stored runs, compare leak with over-masking, and show how systems "
-    "react to twins. Writes CSV files into DIR/diagnosis."
+    "react to twins. Writes CSV files into DIR/diagnosis. Runs relevance systems with a threshold "
+    "again, for leak-curve.csv."
 )
 
 
