@@ -65,7 +65,7 @@ ATTACKS: Final = (
     Attack(
         "kill",
         "SIGKILL during calls, sorting and scoring",
-        "no answer is lost, doubled or requested again; files equal those of an undisturbed run",
+        "no answer is lost, duplicated or requested again; files equal those of an undisturbed run",
         kills.kill_chats,
     ),
     Attack(

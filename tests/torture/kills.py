@@ -58,7 +58,7 @@ def kill_chats(folder: Path) -> Iterator[Trial]:
                 except AssertionError as error:
                     broken = str(error)
             checks = {
-                f"nothing is lost, doubled or asked again {broken}".strip(): not broken,
+                f"nothing is lost, duplicated or asked again {broken}".strip(): not broken,
                 "the files are those of a run that nobody disturbed": (
                     finish(server, results, _SAMPLES) == undisturbed
                 ),
