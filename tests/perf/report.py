@@ -53,12 +53,12 @@ Largest resident memory of `pii-bench run`, {first} calls at a time:
 
 ## Scorer
 
-The same cases for both, each in a process of its own, without start-up; medians of five
+Both score the same cases, each in its own process, without start-up; medians of five
 repetitions. RougeL is of pairs of ASCII texts (what rouge-score knows); `found` is the mean
 F-measure. Detection is of the entities of all samples of `single` under faulty predictions;
-`found` is the F1 over all entities, of equal text and type for pii_bench, of equal place and
-type for nervaluate. Beside it pii_bench matches subjects and makes three more scores of texts,
-nervaluate three more of places, and all four for each type.
+`found` is the F1 over all entities, of equal text and type for pii_bench, of equal position and
+type for nervaluate. In addition pii_bench matches subjects and computes three more scores of
+texts; nervaluate computes three more of positions, and all four for each type.
 
 {scorers}
 
@@ -66,7 +66,7 @@ nervaluate three more of places, and all four for each type.
 
 {machine}
 
-The load of the machine just before was {load:.1f}. `make perf` installs the peers into
+The load of the machine just before was {load:.1f}. `make perf` installs the other tools into
 `build/perf-venv`; `make perf-promptfoo` before it adds promptfoo (npm, 1.5 GB).
 """
 
@@ -135,7 +135,7 @@ def _calls(
     costs: Mapping[tuple[str, int], list[Cost]],
     concurrencies: Sequence[int],
 ) -> str:
-    header = ["program", "keeps"]
+    header = ["program", "stores"]
     for concurrency in concurrencies:
         header += [f"{concurrency} at a time: s", "x", "of CPU: s"]
     rows = []
@@ -151,7 +151,7 @@ def _calls(
 
 
 def _scorers(judged: Sequence[Judged]) -> str:
-    header = ("what", "cases", "pii_bench: s", "found", "peer", "s", "found", "times as fast")
+    header = ("what", "cases", "pii_bench: s", "found", "other tool", "s", "found", "times as fast")
     return _table(
         header,
         [
@@ -179,7 +179,7 @@ def _machine(bench: Bench) -> str:
         (
             f"- {_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB; {system}",
             f"- pii_bench {pii_bench.__version__} and the bare loop: {own}",
-            f"- peers: {peers}",
+            f"- other tools: {peers}",
         )
     )
 

@@ -198,8 +198,8 @@ def main() -> None:
     bound = (
         f"{PROCESSES} processes answer {gain:.2f} times as many requests a second as come one "
         f"after the other. The system alone takes {1000 * core:.0f} ms of "
-        f"a core for a text, so that {USERS} in one moment cannot have a p95 under {least:.2f} s "
-        f"on {PROCESSES} such cores, whatever the server does."
+        f"a core for a text, so with {USERS} simultaneous requests p95 cannot be below {least:.2f} s "
+        f"on {PROCESSES} such cores."
     )
     annotations = (
         "Annotations (`POST /tasks/ID/save`), each on the disk before its answer; afterwards "
