@@ -416,7 +416,7 @@ async def _close(systems: Sequence[System]) -> None:
 
 def _log_recipients(systems: Sequence[System]) -> None:
     for recipient in sorted({system.card.unmasked_text_to for system in systems}):
-        unknown = " (the system does not say)" if recipient == UNKNOWN_RECIPIENT else ""
+        unknown = " (the system does not declare it)" if recipient == UNKNOWN_RECIPIENT else ""
         _log(f"the unmasked text goes to: {recipient}{unknown}")
 
 

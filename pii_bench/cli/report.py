@@ -81,5 +81,6 @@ def run(arguments: argparse.Namespace) -> bool:
     write_whole(out, render_page(report))
     runs = len(report.record["runs"])
     size = out.stat().st_size / 1e6
-    echo(f"report: {out} ({len(report.rows)} rows, {runs} runs, {size:.1f} MB)")
+    counted = "1 run" if runs == 1 else f"{runs} runs"
+    echo(f"report: {out} ({len(report.rows)} rows, {counted}, {size:.1f} MB)")
     return not report.left_out

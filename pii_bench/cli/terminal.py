@@ -297,9 +297,9 @@ class RunProgress:
             return
         self._labels.add(self._label)
         if done:
-            self.note(f"{done} of {total} answered before")
+            self.note(f"{done} of {total} already answered")
         if not self._bars and done < total:
-            self.note(f"asking about {total - done}")
+            self.note(f"{total - done} to answer")
 
     def advanced(self, *, failed: bool) -> None:
         """Count one more sample, answered or failed."""

@@ -287,7 +287,7 @@ def _related(record: dict[str, Any], texts: Mapping[str, set[str]], owner: str) 
     if subject_id not in texts:
         raise RecordError(f"{owner}: {UnknownNameError('subject', subject_id, texts)}")
     if text not in texts[subject_id]:
-        raise RecordError(f"{owner}: 'text' is no entity of subject {subject_id!r}")
+        raise RecordError(f"{owner}: its text is not an entity of subject {subject_id!r}")
     return Related(subject_id, text, _extra(record, _RELATED_KEYS))
 
 

@@ -201,7 +201,7 @@ def test_a_full_disk_ends_a_run_and_loses_no_answer(gold_answers: Path, capsys: 
     assert run_gold(gold_answers, "full") == run_gold(gold_answers, "roomy") == 0
 
     assert path.read_bytes().startswith(kept)
-    assert f"detection on demo: {count} of 12 answered before" in capsys.readouterr().err
+    assert f"detection on demo: {count} of 12 already answered" in capsys.readouterr().err
     assert read_folder(Path("full")) == read_folder(Path("roomy"))
 
 

@@ -78,7 +78,7 @@ def test_a_batch_run_prints_little(batches: OpenAIBatches, capsys: Capsys) -> No
     detect(batches, "--batch", "--price", "2,10")
 
     first, *others = capsys.readouterr().err.splitlines()
-    assert first == "detection on demo: asking about 12"
+    assert first == "detection on demo: 12 to answer"
     assert len(others) == 1
     # What a batch costs is not known while it runs.
     assert others[0].startswith("detection on demo: 12 of 12 done, 0 failed, ")

@@ -68,7 +68,7 @@ def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Ca
     lines = output.err.splitlines()
     assert lines[:2] == [
         "pii-bench mask: the unmasked text goes to: this machine",
-        f"pii-bench mask: {letters}: asking about 3",
+        f"pii-bench mask: {letters}: 3 to answer",
     ]
     assert "3 of 3 done, 0 failed" in lines[2]
     assert lines[3:] == [

@@ -72,8 +72,8 @@ def test_a_second_run_makes_no_call_and_changes_nothing(gold_answers: Path, caps
     assert read_folder(Path("results")) == before
     assert second.out == first.out
     assert second.err.splitlines() == [
-        "detection on demo: 12 of 12 answered before",
-        "naive on demo: 12 of 12 answered before",
+        "detection on demo: 12 of 12 already answered",
+        "naive on demo: 12 of 12 already answered",
     ]
 
 
@@ -101,7 +101,7 @@ def test_after_a_limit_only_the_rest_is_asked(gold_answers: Path, capsys: Capsys
 
     run(f"replay:{gold_answers}", "--task", "detection")
 
-    assert "detection on demo: 5 of 12 answered before" in capsys.readouterr().err
+    assert "detection on demo: 5 of 12 already answered" in capsys.readouterr().err
     path = Path("results/runs/replay--gold/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == [
         sample.id for sample in load_dataset("demo").samples
@@ -184,7 +184,7 @@ def test_a_setting_changed_back_reuses_its_answers(
     assert (
         f"detection on demo: 12 answers to the same requests are used again, from {aside}\n"
     ) in errors
-    assert "detection on demo: 12 of 12 answered before\n" in errors
+    assert "detection on demo: 12 of 12 already answered\n" in errors
     assert len(protocol_server.requests) == 24
 
 
@@ -250,7 +250,7 @@ def test_a_system_of_this_machine_answers_all_tasks(
 
     assert run(system) == 0
 
-    assert f"{strategy} on demo: 12 of 12 answered before" in capsys.readouterr().err
+    assert f"{strategy} on demo: 12 of 12 already answered" in capsys.readouterr().err
     assert read_folder(Path("results/runs")) == before
 
 

@@ -180,19 +180,19 @@ def shown(
 def test_without_a_terminal_progress_is_printed_as_plain_lines(label: str) -> None:
     *lines, last = shown(label=label).splitlines()
 
-    assert lines == [f"{label}: 1 of 3 answered before", f"{label}: asking about 2"]
+    assert lines == [f"{label}: 1 of 3 already answered", f"{label}: 2 to answer"]
     assert last.startswith(f"{label}: 3 of 3 done, 1 failed, ")
 
 
 def test_a_run_without_calls_prints_little() -> None:
-    assert shown(done=3) == "naive on demo: 3 of 3 answered before\n"
+    assert shown(done=3) == "naive on demo: 3 of 3 already answered\n"
     assert shown(done=0, total=0) == ""
 
 
 def test_on_a_terminal_there_is_a_bar() -> None:
     bar = shown(terminal=True)
 
-    assert "asking about" not in bar
+    assert "to answer" not in bar
     assert "3/3" in bar
     assert "1 failed" in bar
 
@@ -235,7 +235,7 @@ def gone_on_with(*, terminal: bool) -> str:
 def test_a_resumed_run_is_announced_once() -> None:
     *announced, end = gone_on_with(terminal=False).splitlines()
 
-    assert announced == ["naive: asking about 3", "detection: asking about 3"]
+    assert announced == ["naive: 3 to answer", "detection: 3 to answer"]
     assert end.startswith("naive: 3 of 3 done, 0 failed, ")
 
 

@@ -139,7 +139,7 @@ NO_SPAN = "must be [start, end] in code points"
         ),
         (
             changed(related=[{"subject": "A", "text": "old"}]),
-            "sample 's1', related[0]: 'text' is no entity of subject 'A'",
+            "sample 's1', related[0]: its text is not an entity of subject 'A'",
         ),
         (changed(meta=["Ann"]), "sample 's1': 'meta' must be an object, not a list"),
     ],

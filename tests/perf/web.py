@@ -197,9 +197,9 @@ def main() -> None:
     least = 0.95 * USERS * core / PROCESSES
     bound = (
         f"{PROCESSES} processes answer {gain:.2f} times as many requests a second as come one "
-        f"after the other. The system alone takes {1000 * core:.0f} ms of "
-        f"a core for a text, so with {USERS} simultaneous requests p95 cannot be below {least:.2f} s "
-        f"on {PROCESSES} such cores."
+        f"after the other. The system alone takes {1000 * core:.0f} ms of a core for a text, so "
+        f"with {USERS} simultaneous requests p95 cannot be below {least:.2f} s on {PROCESSES} such "
+        "cores."
     )
     annotations = (
         "Annotations (`POST /tasks/ID/save`), each on the disk before its answer; afterwards "

@@ -23,7 +23,7 @@ NOT_INSTALLED: Final = (
     f"matplotlib, which draws the figures, is not installed: run {_INSTALL} in the folder of the "
     "repository and this command again."
 )
-NOTHING_TO_DRAW: Final = "There is nothing to draw: figures need a run with every sample scored."
+NOTHING_TO_DRAW: Final = "they need a run in which every sample is scored"
 
 _KINDS: Final = {
     "tradeoff": "Protection against retention",

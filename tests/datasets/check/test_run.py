@@ -58,7 +58,7 @@ def test_a_sample_is_checked_by_all_rules_for_single_samples() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"related": [{"subject": "A", "text": "33"}]}, "'text' is no entity of subject 'A'"),
+        ({"related": [{"subject": "A", "text": "33"}]}, "its text is not an entity of subject 'A'"),
         ({"subjects": [{"id": "A"}]}, "'entities' is missing"),
     ],
 )
