@@ -213,7 +213,7 @@ def _statuses(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
     # Needed entities come last: where two overlap, their status counts.
     for entity in sorted(sample.entities, key=lambda entity: normalise(entity.text) in needed):
         is_needed = normalise(entity.text) in needed
-        for start, end in entity.spans or locator_of(text).spans(entity.text):
+        for start, end in entity.spans:
             readable = any(not is_masked[n] and not text[n].isspace() for n in range(start, end))
             for n in range(start, end):
                 if is_needed:
