@@ -344,8 +344,15 @@ def encode(text: str) -> bytes:
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which libraries in C refuse, by U+FFFD; offsets stay the same."""
-    return _SURROGATE.sub("�", text)
+    """Join surrogate pairs, and replace lone halves, which UTF-8 cannot encode, by U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def encodable_in_place(text: str) -> str:
+    """Replace each half of a surrogate pair by U+FFFD, so that offsets stay the same."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def is_encodable(value: object) -> bool:
