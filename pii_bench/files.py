@@ -373,6 +373,11 @@ def write_json(path: Path, value: DataclassInstance) -> None:
     write_whole(path, json.dumps(asdict(value), indent=2, ensure_ascii=False) + "\n")
 
 
+def sha256_of_value(value: object) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its keys, in hexadecimal digits."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file as 64 lower-case hexadecimal digits.
 

@@ -27,6 +27,7 @@ from pii_bench.files import (
     read_text,
     remove_leftovers,
     replacing,
+    sha256_of_value,
     write_whole,
     writing,
 )
@@ -132,6 +133,15 @@ def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None
 def test_surrogates_become_encodable(text: str, joined: str, in_place: str) -> None:
     assert encodable(text) == joined
     assert encodable_in_place(text) == in_place
+
+
+def test_the_hash_of_a_value_ignores_the_order_of_keys() -> None:
+    value = {"b": ["é", 1], "a": None}
+
+    assert sha256_of_value(value) == sha256_of_value(dict(reversed(value.items())))
+    assert sha256_of_value(value) == (
+        "78ab89dca31849202db8157bb7253b0a46e90c5e369f642a1afb539fc54e1cb2"
+    )
 
 
 def test_a_value_with_half_a_surrogate_pair_is_not_encodable() -> None:

@@ -79,6 +79,11 @@ class Sample:
         """The entities of all subjects, subject by subject."""
         return tuple(entity for subject in self.subjects for entity in subject.entities)
 
+    @property
+    def gold_subjects(self) -> list[list[tuple[str, str]]]:
+        """The (text, type) pairs of each subject, as they are scored."""
+        return [[(e.text, e.type) for e in subject.entities] for subject in self.subjects]
+
 
 def reasons_of(sample: Sample) -> tuple[str, ...]:
     """Return why a sample is difficult, from `meta.reasons`."""

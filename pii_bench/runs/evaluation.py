@@ -171,8 +171,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
     left = weighted = None
     match task:
         case Task.DETECTION:
-            gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
-            detection = score_detection(subjects, gold)
+            detection = score_detection(subjects, sample.gold_subjects)
             metrics = {
                 "strict": detection.strict,
                 "entity": detection.entity,

@@ -31,6 +31,7 @@ def test_a_sample_is_read() -> None:
         ("32", "DEM", "Age", ((11, 13),)),
     ]
     assert [(r.subject, r.text) for r in sample.related] == [("A", "32")]
+    assert sample.gold_subjects == [[("Ann Lee", "PER"), ("32", "DEM")]]
 
 
 def test_category_spans_and_meta_are_optional() -> None:
