@@ -174,7 +174,7 @@ class EncoderRelevanceSystem:
         """Nothing to release."""
 
 
-def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
+def encoder_systems(folder: Path, keep: str) -> tuple[System, ...]:
     """Return the systems for detection and query-related.
 
     Args:
