@@ -344,8 +344,15 @@ def encode(text: str) -> bytes:
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which libraries in C refuse, by U+FFFD; offsets stay the same."""
-    return _SURROGATE.sub("�", text)
+    """Join surrogate pairs, and replace lone halves, which UTF-8 cannot encode, by U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def encodable_in_place(text: str) -> str:
+    """Replace each half of a surrogate pair by U+FFFD, so that offsets stay the same."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def is_encodable(value: object) -> bool:
@@ -364,6 +371,11 @@ def write_json(path: Path, value: DataclassInstance) -> None:
         ResultsError: the file cannot be written.
     """
     write_whole(path, json.dumps(asdict(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def sha256_of_value(value: object) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its keys, in hexadecimal digits."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def sha256_of(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pii_bench.datasets.sample import sample_from_record
+from pii_bench.datasets.sample import sample_from_record, sample_to_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +36,15 @@ def sample_record(sample_id: str = "s1", **changes: Any) -> dict[str, Any]:
 
 def make_sample(sample_id: str = "s1", **changes: Any) -> Sample:
     return sample_from_record(sample_record(sample_id, **changes))
+
+
+def unlisted(sample: Sample) -> Sample:
+    """Read a sample again from a file without spans, as the format allows."""
+    record = sample_to_record(sample)
+    for subject in record["subjects"]:
+        for entity in subject["entities"]:
+            entity.pop("spans", None)
+    return sample_from_record(record)
 
 
 def write_lines(path: Path, records: Iterable[object]) -> Path:

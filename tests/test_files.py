@@ -18,6 +18,7 @@ from pii_bench.files import (
     ResultsError,
     decode,
     encodable,
+    encodable_in_place,
     get,
     get_objects,
     is_encodable,
@@ -26,6 +27,7 @@ from pii_bench.files import (
     read_text,
     remove_leftovers,
     replacing,
+    sha256_of_value,
     write_whole,
     writing,
 )
@@ -119,8 +121,27 @@ def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_lone_surrogate_is_replaced_in_its_place() -> None:
-    assert encodable("a\ud800b😀c") == "a�b😀c"
+@pytest.mark.parametrize(
+    ("text", "joined", "in_place"),
+    [
+        ("a\ud800b😀c", "a\ufffdb😀c", "a\ufffdb😀c"),
+        ("\ud83d\ude00.", "😀.", "\ufffd\ufffd."),
+        ("\ude00\ud83d", "\ufffd\ufffd", "\ufffd\ufffd"),
+    ],
+    ids=["half", "pair", "two halves"],
+)
+def test_surrogates_become_encodable(text: str, joined: str, in_place: str) -> None:
+    assert encodable(text) == joined
+    assert encodable_in_place(text) == in_place
+
+
+def test_the_hash_of_a_value_ignores_the_order_of_keys() -> None:
+    value = {"b": ["é", 1], "a": None}
+
+    assert sha256_of_value(value) == sha256_of_value(dict(reversed(value.items())))
+    assert sha256_of_value(value) == (
+        "78ab89dca31849202db8157bb7253b0a46e90c5e369f642a1afb539fc54e1cb2"
+    )
 
 
 def test_a_value_with_half_a_surrogate_pair_is_not_encodable() -> None:

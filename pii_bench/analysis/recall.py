@@ -145,8 +145,7 @@ def _groups(
     """
     subjects = prediction.subjects or ()
     if rule is Rule.STRICT:
-        gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
-        matching = score_detection(subjects, gold).matching
+        matching = score_detection(subjects, sample.gold_subjects).matching
         answers = {theirs: entity_set(subjects[ours]) for ours, theirs in matching}
         for place, subject in enumerate(sample.subjects):
             yield subject.entities, answers.get(place, frozenset())

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.options import DATASET_HELP
 from pii_bench.cli.terminal import echo, log, log_faults
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.files import write_whole
 from pii_bench.runs.capid_outputs import read_capid_outputs
-from pii_bench.systems.predictions import write_predictions
+from pii_bench.systems.predictions import to_text
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> bool:
     dataset = load_dataset(arguments.dataset)
     log_faults(dataset)
     converted = read_capid_outputs(arguments.answers, dataset.samples)
-    write_predictions(arguments.out, converted.predictions)
+    write_whole(arguments.out, to_text(converted.predictions))
     statuses = Counter(prediction.status for prediction in converted.predictions.values())
     listed = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
     echo(f"{arguments.out}: {len(converted.predictions)} predictions ({listed})")

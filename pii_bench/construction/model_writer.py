@@ -18,9 +18,9 @@ from pii_bench.construction.marked import MarkedError, parse_marked
 from pii_bench.construction.pools import load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.sample import Sample, write_native
-from pii_bench.files import PROMPTS
+from pii_bench.files import PROMPTS, encodable
 from pii_bench.models.base import Completion, Message, Request, Sampling
-from pii_bench.prompting.parsing.answers import mend_surrogates, without_thought
+from pii_bench.prompting.parsing.answers import without_thought
 from pii_bench.prompting.strategies import content_hash, load_template
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
@@ -189,7 +189,7 @@ async def _ask(
 
 def _accept(sample_id: str, answer: str, folder: Path) -> tuple[str, ...]:
     """Why an answer is refused; nothing where it was recorded."""
-    said = _FENCE.sub("", without_thought(mend_surrogates(answer)) or "")
+    said = _FENCE.sub("", without_thought(encodable(answer)) or "")
     start = _START.search(said)
     if start is None:
         return (f"the answer has no line '=== {sample_id}'",)

@@ -26,6 +26,7 @@ from pii_bench.datasets.readings import (
 )
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import writing
+from pii_bench.scorer import score_query_related
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -224,7 +225,7 @@ def agreement(readings: Sequence[Reading]) -> Agreement:
         )
     return Agreement(
         readings=count,
-        f1=sum(_f1(reading) for reading in readings) / count,
+        f1=sum(score_query_related(r.needed, r.gold).exact.f1 for r in readings) / count,
         exact=sum(set(reading.needed) == set(reading.gold) for reading in readings) / count,
         kappa_gold=cohen_kappa(with_gold),
         kappa_readers=cohen_kappa(between_readers),
@@ -245,10 +246,3 @@ def disputes(reading: Reading) -> list[str]:
         if score < _MIN_NATURAL:
             reasons.append(f"gives the {part} {score} of 5")
     return [f"reader {reading.reader} {reason}" for reason in reasons]
-
-
-def _f1(reading: Reading) -> float:
-    needed, gold = set(reading.needed), set(reading.gold)
-    if not needed and not gold:
-        return 1.0
-    return 2 * len(needed & gold) / (len(needed) + len(gold))

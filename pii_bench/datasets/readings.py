@@ -5,13 +5,11 @@ They are stored in `data/readings/<set>.jsonl`, with the version of the sample t
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import DATA, read_records
+from pii_bench.files import DATA, read_records, sha256_of_value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +68,7 @@ def version_of(sample: Sample) -> str:
         sorted(options(sample)),
         sorted(needed_texts(sample)),
     ]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+    return sha256_of_value(content)[:12]
 
 
 def options(sample: Sample) -> tuple[str, ...]:

@@ -24,8 +24,10 @@ class Entity:
         text: the minimal text, as the description writes it.
         type: one of the seven types.
         category: one of the 55 categories; None in foreign data.
-        spans: offsets (start, end) in code points, end exclusive; empty in foreign data without
-            offsets.
+        spans: offsets (start, end) in code points, end exclusive; empty if the description does
+            not contain the text.
+        listed: False if the file lists no spans, as foreign data may. They are then all readable
+            occurrences of the text, which may be written otherwise, and are not written to files.
         extra: keys of the file that the format does not define.
     """
 
@@ -33,6 +35,7 @@ class Entity:
     type: str
     category: str | None = None
     spans: tuple[tuple[int, int], ...] = ()
+    listed: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -76,13 +79,10 @@ class Sample:
         """The entities of all subjects, subject by subject."""
         return tuple(entity for subject in self.subjects for entity in subject.entities)
 
-
-def spans_of(entity: Entity, description: str) -> tuple[tuple[int, int], ...]:
-    """Return the listed spans of an entity, or else all readable occurrences of its text."""
-    # Imported here because every command imports this module, and few need the locator.
-    from pii_bench.scorer.locate import locator_of
-
-    return entity.spans or locator_of(description).spans(entity.text)
+    @property
+    def gold_subjects(self) -> list[list[tuple[str, str]]]:
+        """The (text, type) pairs of each subject, as they are scored."""
+        return [[(e.text, e.type) for e in subject.entities] for subject in self.subjects]
 
 
 def reasons_of(sample: Sample) -> tuple[str, ...]:
@@ -229,7 +229,7 @@ def _entity_to_record(entity: Entity) -> dict[str, Any]:
     record: dict[str, Any] = {"text": entity.text, "type": entity.type}
     if entity.category is not None:
         record["category"] = entity.category
-    if entity.spans:
+    if entity.listed and entity.spans:
         record["spans"] = [list(span) for span in entity.spans]
     return {**record, **entity.extra}
 
@@ -253,11 +253,13 @@ def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
     if pii_type not in _TYPES:
         raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
     has_category = record.get("category") is not None
+    spans = _spans(record, text, description, owner)
     return Entity(
         text=text,
         type=pii_type,
         category=get(record, "category", str, owner) if has_category else None,
-        spans=_spans(record, text, description, owner),
+        spans=spans or _occurrences(text, description),
+        listed=bool(spans),
         extra=_extra(record, _ENTITY_KEYS),
     )
 
@@ -279,6 +281,13 @@ def _spans(
             raise RecordError(f"{owner}: spans[{number}] = {span} does not hold the entity's text")
         spans.append((start, end))
     return tuple(spans)
+
+
+def _occurrences(text: str, description: str) -> tuple[tuple[int, int], ...]:
+    # Imported here because every command imports this module, and few files need the locator.
+    from pii_bench.scorer.locate import locator_of
+
+    return locator_of(description).spans(text)
 
 
 def _related(record: dict[str, Any], texts: Mapping[str, set[str]], owner: str) -> Related:

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.datasets.check.text import occurrences, verbatim_spans
+from pii_bench.datasets.check.text import occurrences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +93,12 @@ class CutSample:
             replace(
                 subject,
                 entities=tuple(
-                    replace(entity, text=texts.get((i, j), entity.text), spans=spans[i, j])
+                    replace(
+                        entity,
+                        text=texts.get((i, j), entity.text),
+                        spans=spans[i, j],
+                        listed=True,
+                    )
                     for j, entity in enumerate(subject.entities)
                 ),
             )
@@ -120,12 +125,12 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
     """Cut a sample at the ends of all annotations.
 
     Args:
-        sample: the sample. Entities without spans are located as whole words.
+        sample: the sample.
         public: whether to cut at the texts of `meta.public` too.
     """
     text = sample.description
     spans = {
-        (i, j): tuple(dict.fromkeys(verbatim_spans(entity, text)))
+        (i, j): tuple(dict.fromkeys(entity.spans))
         for i, subject in enumerate(sample.subjects)
         for j, entity in enumerate(subject.entities)
     }

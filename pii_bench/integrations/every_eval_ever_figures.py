@@ -244,10 +244,7 @@ def _reference(task: Task, sample: Sample) -> list[str]:
     related = [entity.text for entity in sample.related]
     match task:
         case Task.DETECTION:
-            return [
-                _json([(entity.text, entity.type) for entity in subject.entities])
-                for subject in sample.subjects
-            ]
+            return [_json(subject) for subject in sample.gold_subjects]
         case Task.QUERY_RELATED:
             return related
         case Task.MASKING | Task.REWRITE:

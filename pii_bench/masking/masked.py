@@ -62,10 +62,11 @@ PLAIN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 ANY_TYPE: Final = "Personal Information"
 """The tag name of a type outside the taxonomy."""
 
-_MONTH: Final = (
+MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
+"""A pattern of the names of months, in any case."""
 _DAY: Final = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:1[89]|20)\d\d"
 _AM_PM: Final = r"[ap]\.?m\.?"
@@ -127,8 +128,8 @@ TAG_NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
                 _matches(
                     rf"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])",
                     r"\d{1,2}([./-])\d{1,2}\1(?:\d\d|\d{4})",
-                    rf"(?:{_DAY}(?: of)? )?{_MONTH}(?:,? {_YEAR})?",
-                    rf"{_MONTH} {_DAY}(?:,? {_YEAR})?",
+                    rf"(?:{_DAY}(?: of)? )?{MONTH}(?:,? {_YEAR})?",
+                    rf"{MONTH} {_DAY}(?:,? {_YEAR})?",
                 ),
             ),
             (

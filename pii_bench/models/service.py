@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 import httpx2
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.files import encodable
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.catalog import is_loopback, normalise_base_url
 
@@ -293,15 +294,10 @@ def check_key(provider: str, key: str) -> None:
 def encode_messages(request: Request) -> list[dict[str, str]]:
     """Return the messages of a request as JSON objects, in the form common to all protocols.
 
-    A lone surrogate, which UTF-8 cannot encode and no SDK sends, becomes U+FFFD.
+    Lone surrogates, which no SDK sends, become U+FFFD.
     """
     return [
-        {
-            "role": message.role,
-            "content": message.content.encode("utf-16", "surrogatepass").decode(
-                "utf-16", "replace"
-            ),
-        }
+        {"role": message.role, "content": encodable(message.content)}
         for message in request.messages
     ]
 

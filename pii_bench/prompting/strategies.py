@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
 from pii_bench.files import PROMPTS
 from pii_bench.models.base import AnswerSchema, Message
@@ -377,7 +376,6 @@ def _choices(sample: Sample) -> str:
     # In the order of the text: the order of the subjects would reveal whose the entities are.
     places: dict[str, int] = {}
     for entity in sample.entities:
-        spans = spans_of(entity, sample.description)
-        place = min((start for start, _ in spans), default=-1)
+        place = min((start for start, _ in entity.spans), default=-1)
         places[entity.text] = min(place, places.get(entity.text, place))
     return "\n".join(f"- {text}" for text in sorted(places, key=lambda text: places[text]))

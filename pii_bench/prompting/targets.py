@@ -21,7 +21,6 @@ from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt, l
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from pii_bench.datasets.sample import Entity, Sample
 
@@ -52,9 +51,7 @@ def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Ex
     ]
 
 
-def examples_of(
-    samples: Iterable[Sample], target: Target, folder: Path = PROMPTS
-) -> Iterator[Example]:
+def examples_of(samples: Iterable[Sample], target: Target) -> Iterator[Example]:
     """Yield the examples of samples; the prompt of query-related is `naive`.
 
     A prompt that several samples share is used once. Samples without a query are for detection
@@ -63,7 +60,7 @@ def examples_of(
     Raises:
         PromptError: a prompt file is absent or broken.
     """
-    make_prompt = _prompt(target, folder)
+    make_prompt = _prompt(target)
     answer = _ANSWERS[target]
     seen: set[tuple[Message, ...]] = set()
     for sample in samples:
@@ -102,12 +99,12 @@ def _place(entity: Entity) -> int:
     return min((start for start, _ in entity.spans), default=0)
 
 
-def _prompt(target: Target, folder: Path) -> Callable[[Sample], tuple[Message, ...]]:
+def _prompt(target: Target) -> Callable[[Sample], tuple[Message, ...]]:
     if target is not Target.REWRITING:
         strategy = DETECTION if target is Target.DETECTION else STRATEGIES["naive"]
-        return load_prompt(strategy, folder).messages
+        return load_prompt(strategy).messages
     template = load_template(
-        folder / "fine-tuning" / "rewriting.txt", frozenset({"description", "query"})
+        PROMPTS / "fine-tuning" / "rewriting.txt", frozenset({"description", "query"})
     )
 
     def messages(sample: Sample) -> tuple[Message, ...]:

@@ -14,7 +14,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pii_bench
 from pii_bench.datasets.catalog import DATASETS, read_card
@@ -44,7 +44,7 @@ from pii_bench.systems.predictions import Prediction, read_predictions, to_text
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import Dataset
@@ -61,36 +61,47 @@ _TASKS: Final = {
 }
 
 
+Condition: TypeAlias = tuple[str, str, str, str, str]
+"""Task, dataset, model, strategy and table, as the file of the published figures names them."""
+
+
+def read_published(
+    path: Path, tasks: Collection[str], metrics: Collection[str]
+) -> dict[Condition, list[tuple[str, float, str]]]:
+    """Return the (metric, value, note) triples of each condition of some tasks, as in the file.
+
+    Raises:
+        InputFileError: the file is absent, or a figure is not a number between 0 and 1 of one of
+            the metrics.
+    """
+    figures: dict[Condition, list[tuple[str, float, str]]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for record in csv.DictReader(file):
+                if (task := record["task"]) not in tasks:
+                    continue
+                metric, value = record["metric"], float(record["value"])
+                if metric not in metrics or not 0 <= value <= 1:
+                    raise ValueError(f"{metric} = {value}")
+                key = task, record["dataset"], record["model"], record["strategy"], record["table"]
+                figures.setdefault(key, []).append((metric, value, record["note"]))
+    except (OSError, KeyError, ValueError) as error:
+        raise InputFileError(path, f"no table of published figures: {error}") from error
+    return figures
+
+
 def published_rows(path: Path = PUBLISHED) -> list[Row]:
     """Return the published figures of the three tasks, a row per table, model and strategy.
 
     Detection has the same prompt for all strategies; its rows have the prompt's name. The figures
-    on privacy and utility belong to another task and are skipped.
-
-    Raises:
-        InputFileError: the file is absent, or a figure is not a number between 0 and 1.
+    on privacy and utility belong to another task and are skipped. Raises as `read_published`.
     """
-    metrics: dict[tuple[Task, str, str, str, str], dict[str, float]] = {}
-    notes: dict[tuple[Task, str, str, str, str], set[str]] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for record in csv.DictReader(file):
-                if record["task"] not in _TASKS:
-                    continue
-                task = _TASKS[record["task"]]
-                strategy = DETECTION.name if task is Task.DETECTION else record["strategy"]
-                key = (task, record["dataset"], record["model"], strategy, record["table"])
-                metric, value = record["metric"], float(record["value"])
-                if metric not in METRICS or not 0 <= value <= 1:
-                    raise ValueError(f"{metric} = {value}")
-                metrics.setdefault(key, {})[metric] = value
-                if record["note"]:
-                    notes.setdefault(key, set()).add(f"{metric}: {record['note']}")
-    except (OSError, KeyError, ValueError) as error:
-        raise InputFileError(path, f"no table of published figures: {error}") from error
     rows = []
-    for key, values in metrics.items():
-        task, dataset, model, strategy, table = key
+    for condition, figures in read_published(path, _TASKS, METRICS).items():
+        name, dataset, model, written, table = condition
+        task = _TASKS[name]
+        strategy = DETECTION.name if task is Task.DETECTION else written
+        notes = sorted(f"{metric}: {note}" for metric, _, note in figures if note)
         rows.append(
             Row(
                 source=Source.PUBLISHED,
@@ -99,8 +110,8 @@ def published_rows(path: Path = PUBLISHED) -> list[Row]:
                 dataset=dataset,
                 task=task,
                 oracle=strategy in STRATEGIES and STRATEGIES[strategy].oracle,
-                metrics=values,
-                note="; ".join([f"paper, table {table}", *sorted(notes.get(key, ()))]),
+                metrics={metric: value for metric, value, _ in figures},
+                note="; ".join([f"paper, table {table}", *notes]),
             )
         )
     return rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from statistics import fmean
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -22,7 +21,7 @@ from pii_bench.ranking.rows import METRICS, Row, Source, source_marks
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.ranking.rows import Row
@@ -120,13 +119,6 @@ def to_latex(rows: Sequence[Row]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def to_html(rows: Sequence[Row]) -> str:
-    """Return the tables as a page without external resources."""
-    from pii_bench.ranking.html import leaderboard_page  # it imports this module
-
-    return leaderboard_page(rows)
-
-
 def to_table(rows: Sequence[Row]) -> str:
     """Return the Markdown table of rows of one dataset and task."""
     return _tabulate(rows, "pipe")
@@ -147,17 +139,16 @@ def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
     Raises:
         ResultsError: a file cannot be written.
     """
+    from pii_bench.ranking.html import leaderboard_page  # it imports this module
+
+    formats = {"csv": to_csv, "md": to_markdown, "tex": to_latex, "html": leaderboard_page}
     written = []
-    for suffix, render in _FORMATS.items():
+    for suffix, render in formats.items():
         path = results / f"leaderboard.{suffix}"
         write_whole(path, render(rows))
         written.append(path)
     return tuple(written)
 
-
-_FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], str]]] = MappingProxyType(
-    {"csv": to_csv, "md": to_markdown, "tex": to_latex, "html": to_html}
-)
 
 _COLUMNS: Final = (
     *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),

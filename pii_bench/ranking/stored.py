@@ -309,7 +309,7 @@ def with_detection(runs: Iterable[Run]) -> list[Run]:
     ]
 
 
-def score_runs(manifests: Iterable[tuple[Path, Dataset]], limit: int | None = None) -> list[Row]:
+def score_runs(manifests: Iterable[tuple[Path, Dataset]], limit: int | None) -> list[Row]:
     """Return the rows of runs, with intervals, unranked.
 
     Args:

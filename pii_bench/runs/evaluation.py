@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, overload
 
-from pii_bench.datasets.sample import applicable, spans_of
+from pii_bench.datasets.sample import applicable
 from pii_bench.masking.masked import plan_of
 from pii_bench.scorer import (
     PRF,
@@ -171,8 +171,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
     left = weighted = None
     match task:
         case Task.DETECTION:
-            gold = [[(e.text, e.type) for e in subject.entities] for subject in sample.subjects]
-            detection = score_detection(subjects, gold)
+            detection = score_detection(subjects, sample.gold_subjects)
             metrics = {
                 "strict": detection.strict,
                 "entity": detection.entity,
@@ -223,7 +222,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
 
 def gold_texts(sample: Sample) -> GoldTexts:
     """Return the gold texts of a sample, against which maskings are judged."""
-    entities = ((entity.text, spans_of(entity, sample.description)) for entity in sample.entities)
+    entities = ((entity.text, entity.spans) for entity in sample.entities)
     return GoldTexts(sample.description, entities, [entity.text for entity in sample.related])
 
 

@@ -194,9 +194,7 @@ def rewriting_system(systems: Iterable[System]) -> System:
     raise PiiBenchError(f"system {names!r} writes no text: --rewrite needs a chat model, --model")
 
 
-async def mask_for_query(
-    text: str, query: str, systems: Iterable[System], *, on_failure: OnFailure = "refuse"
-) -> Masked:
+async def mask_for_query(text: str, query: str, systems: Iterable[System]) -> Masked:
     """Mask the PII that a query does not need: `ask`, then `mask`.
 
     The systems are not closed, so that more texts can follow in the same event loop.
@@ -205,12 +203,11 @@ async def mask_for_query(
         text: the text to mask.
         query: the question about the text; it is not masked.
         systems: the systems of one name (`systems.catalog.build_systems`).
-        on_failure: see `ask`.
 
     Raises:
         PiiBenchError: see `ask`.
     """
-    answers = await ask(text, query, systems, on_failure=on_failure)
+    answers = await ask(text, query, systems)
     return mask(text, answers.entities, answers.needed or ())
 
 

@@ -7,13 +7,12 @@ those of the other part.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.files import sha256_of_value
 from pii_bench.scorer import normalise
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.systems.detectors import build_detector, check_detector
@@ -164,7 +163,7 @@ class DetectionSystem:
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 of the source's identity and inputs."""
-        return _hash([_identity(self.entities, sample)])
+        return sha256_of_value([_identity(self.entities, sample)])
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the texts with their types; a text with two types gets the first."""
@@ -196,7 +195,7 @@ class RelevanceSystem:
         return SystemCard(
             model=self.entities.name,
             prompt=self.relevance.name,
-            prompt_sha256=_hash(dict(identity)) if identity else "",
+            prompt_sha256=sha256_of_value(dict(identity)) if identity else "",
             task=Task.QUERY_RELATED,
             oracle=self.entities.oracle or self.relevance.oracle,
             settings=self.entities.identity,
@@ -205,7 +204,9 @@ class RelevanceSystem:
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 of both parts' identities and inputs."""
-        return _hash([_identity(self.entities, sample), _identity(self.relevance, sample)])
+        return sha256_of_value(
+            [_identity(self.entities, sample), _identity(self.relevance, sample)]
+        )
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the needed texts."""
@@ -240,11 +241,6 @@ async def _yield_to_event_loop() -> None:
 
 def _identity(part: EntitySource | RelevanceSource, sample: Sample) -> dict[str, Any]:
     return {"name": part.name, "identity": dict(part.identity), "reads": dict(part.inputs(sample))}
-
-
-def _hash(identity: object) -> str:
-    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:

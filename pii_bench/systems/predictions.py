@@ -17,7 +17,6 @@ from pii_bench.files import (
     get_objects,
     read_places,
     read_record,
-    write_whole,
 )
 from pii_bench.scorer import normalise_type
 from pii_bench.tasks import Status, Task
@@ -191,15 +190,6 @@ def _types(predictions: Mapping[str, Prediction]) -> Iterator[str]:
         for subject in prediction.subjects or ():
             for _, pii_type in subject:
                 yield pii_type
-
-
-def write_predictions(path: Path, predictions: Mapping[str, Prediction]) -> None:
-    """Write a predictions file.
-
-    Raises:
-        ResultsError: If it cannot be written.
-    """
-    write_whole(path, to_text(predictions))
 
 
 def to_text(predictions: Mapping[str, Prediction]) -> str:

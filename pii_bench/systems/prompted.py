@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.files import sha256_of_value
 from pii_bench.models.base import CallError, Draws, Request, Sampling
 from pii_bench.models.catalog import (
     LOCAL,
@@ -113,8 +114,7 @@ class PromptedSystem:
         if request.schema is not None:
             # As text: the order of its keys matters, and `sort_keys` would hide it.
             identity["schema"] = json.dumps(asdict(request.schema))
-        canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return sha256_of_value(identity)
 
     async def respond(self, sample: Sample) -> Completion:
         """Ask the model."""

@@ -210,13 +210,12 @@ def items_of_marks(text: str, marks: Iterable[Mark]) -> tuple[Item, ...]:
 
 def items_of_sample(sample: Sample) -> tuple[Item, ...]:
     """Return the gold entities in the order of the text; those without a span come last."""
-    text = sample.description
-    items = []
-    for letter, subject in zip(PERSONS, sample.subjects, strict=False):
-        for entity in subject.entities:
-            spans = entity.spans or locator_of(text).spans(entity.text)
-            items.append(Item(letter, entity.text, entity.type, entity.category, spans))
-    last = (len(text), 0)
+    items = (
+        Item(letter, entity.text, entity.type, entity.category, entity.spans)
+        for letter, subject in zip(PERSONS, sample.subjects, strict=False)
+        for entity in subject.entities
+    )
+    last = (len(sample.description), 0)
     return tuple(sorted(items, key=lambda i: (i.spans[0] if i.spans else last, i.person)))
 
 

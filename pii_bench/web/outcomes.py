@@ -338,9 +338,7 @@ def _answer(stored: StoredSample, task: Task) -> list[Any]:
 def _gold(sample: Sample, stage: int) -> list[Any]:
     if stage == 2:
         return list(dict.fromkeys(related.text for related in sample.related))
-    return [
-        [(entity.text, entity.type) for entity in subject.entities] for subject in sample.subjects
-    ]
+    return sample.gold_subjects
 
 
 def _ballot(stored: StoredSample, task: Task) -> Ballot:

@@ -23,9 +23,9 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.files import RecordError, get, is_encodable
 from pii_bench.masking import mask
 from pii_bench.ranking.scores import Scores, intervals
+from pii_bench.runs.evaluation import traces_of
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
-from pii_bench.scorer.masked_text import GoldTexts, find_traces
 from pii_bench.web.accounts import Role
 from pii_bench.web.database import NotThereError
 from pii_bench.web.tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
@@ -184,12 +184,10 @@ def masked_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | N
 def rewritten_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | None:
     """Return a sample before and after a prediction rewrites it; None if there is no new text."""
     text, rewritten = sample.description, prediction.rewritten
-    if rewritten is None:
+    traces = traces_of(sample, rewritten)
+    if rewritten is None or traces is None:
         return None
-    entities = [(entity.text, entity.spans) for entity in sample.entities]
-    gold = GoldTexts(text, entities, [related.text for related in sample.related])
     statuses = [""] * len(text)
-    traces = find_traces(text, rewritten, gold, sample.query or "")
     # Needed entities come last: where two overlap, their status counts.
     for found in sorted(traces, key=lambda found: found.text.needed):
         if found.text.needed:
@@ -213,7 +211,7 @@ def _statuses(sample: Sample, masked: Sequence[tuple[int, int]]) -> list[str]:
     # Needed entities come last: where two overlap, their status counts.
     for entity in sorted(sample.entities, key=lambda entity: normalise(entity.text) in needed):
         is_needed = normalise(entity.text) in needed
-        for start, end in entity.spans or locator_of(text).spans(entity.text):
+        for start, end in entity.spans:
             readable = any(not is_masked[n] and not text[n].isspace() for n in range(start, end))
             for n in range(start, end):
                 if is_needed:

@@ -18,12 +18,15 @@ from pii_bench.datasets.catalog import (
     load_dataset,
     load_datasets,
     open_dataset,
+    open_documents,
     read_card,
 )
+from pii_bench.datasets.sample import sample_to_record
+from pii_bench.datasets.span_files import Misfits
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.files import sha256_of, write_json
 from pii_bench.taxonomy import CATEGORIES, TYPE_OF_CATEGORY, PiiType
-from tests.builders import sample_record, write_lines
+from tests.builders import make_sample, sample_record, unlisted, write_lines
 from tests.conftest import REPOSITORY
 from tests.datasets.cards import make_card
 
@@ -233,6 +236,14 @@ def test_a_file_without_any_line_in_our_format_may_be_in_another(
 
     hint = "if the file is in another format, give FORMAT:PATH (capid, tab, ai4privacy, "
     assert (hint in str(caught.value)) == is_hinted
+
+
+def test_documents_have_the_spans_of_entities_that_list_none(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", [sample_to_record(unlisted(make_sample()))])
+
+    (document,) = open_documents(str(path)).read(Misfits())
+
+    assert document.spans == ((0, 7, "Full Name"), (11, 13, "Age"))
 
 
 def test_an_unknown_name_gets_a_suggestion() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.sample import read_native, sample_from_record, sample_to_record
+from pii_bench.datasets.sample import Entity, read_native, sample_from_record, sample_to_record
 from pii_bench.errors import InputFileError
 from pii_bench.taxonomy import CATEGORIES, PiiType
 from tests.builders import make_sample, sample_record, write_lines
@@ -31,6 +31,7 @@ def test_a_sample_is_read() -> None:
         ("32", "DEM", "Age", ((11, 13),)),
     ]
     assert [(r.subject, r.text) for r in sample.related] == [("A", "32")]
+    assert sample.gold_subjects == [[("Ann Lee", "PER"), ("32", "DEM")]]
 
 
 def test_category_spans_and_meta_are_optional() -> None:
@@ -40,8 +41,23 @@ def test_category_spans_and_meta_are_optional() -> None:
     sample = sample_from_record(record)
 
     assert sample.entities[0].category is None
-    assert sample.entities[0].spans == ()
     assert sample.meta == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"), [("32", ((11, 13),)), ("ANN LEE", ((0, 7),)), ("Bo", ())]
+)
+@pytest.mark.parametrize("absent", [{}, {"spans": None}, {"spans": []}])
+def test_entities_without_spans_get_those_where_they_can_be_read(
+    text: str, spans: tuple[tuple[int, int], ...], absent: dict[str, Any]
+) -> None:
+    record = {"text": text, "type": "DEM"}
+    subjects = [{"id": "A", "entities": [record | absent]}]
+    sample = make_sample(subjects=subjects, related=[])
+
+    assert sample.entities == (Entity(text, "DEM", spans=spans, listed=False),)
+    # As the file had it.
+    assert sample_to_record(sample)["subjects"] == [{"id": "A", "entities": [record]}]
 
 
 def test_query_and_subjects_may_be_missing() -> None:

@@ -19,6 +19,7 @@ from pii_bench.datasets.variants import (
     with_typos,
     without_punctuation,
 )
+from tests.builders import make_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +92,14 @@ def test_an_annotation_without_occurrence_stays() -> None:
 
     assert variant is not None
     assert variant.entities == (elsewhere,)
+
+
+def test_an_entity_that_lists_no_spans_is_cut_where_it_can_be_read() -> None:
+    entities = [{"text": "Ann", "type": "PER"}, {"text": "32", "type": "DEM"}]
+    subjects = [{"id": "A", "entities": entities}]
+    texts = [piece.text for piece in cut(make_sample(subjects=subjects, related=[])).pieces]
+
+    assert texts == ["Ann", " Lee is ", "32", "."]
 
 
 @given(st.sampled_from(load_dataset("demo").samples), st.booleans())

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.files import ResultsError
+from pii_bench.ranking.html import leaderboard_page
 from pii_bench.ranking.render import (
     summarise,
     to_csv,
-    to_html,
     to_latex,
     to_markdown,
     to_table,
@@ -77,15 +77,15 @@ def test_the_latex(rows: list[Row], assert_golden: Callable[[str, str], None]) -
 
 def test_the_page(rows: list[Row], assert_golden: Callable[[str, str], None]) -> None:
     # All but the style and the scripts.
-    (main,) = re.findall("<main>.*</main>\n", to_html(rows), re.DOTALL)
+    (main,) = re.findall("<main>.*</main>\n", leaderboard_page(rows), re.DOTALL)
     assert_golden("leaderboard.html", VERSIONS.sub(r"\1:*", main))
 
 
 def test_names_cannot_break_out_of_a_table() -> None:
     row = replace(PUBLISHED, model="<script>1</script>", strategy="50%_&{x}", signature="<b>")
 
-    assert "<script>1" not in to_html([row])
-    assert "<code><b>" not in to_html([row])
+    assert "<script>1" not in leaderboard_page([row])
+    assert "<code><b>" not in leaderboard_page([row])
     assert r"50\%\_\&\{x\}" in to_latex([row])
 
 
@@ -151,7 +151,7 @@ def test_each_format_is_a_file_and_the_folder_is_made(rows: list[Row], tmp_path:
         "leaderboard.csv": to_csv(rows),
         "leaderboard.md": to_markdown(rows),
         "leaderboard.tex": to_latex(rows),
-        "leaderboard.html": to_html(rows),
+        "leaderboard.html": leaderboard_page(rows),
     }
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from pii_bench.datasets.foreign import read_capid
 from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
 from pii_bench.runs.capid_outputs import CapidOutputs, read_capid_outputs
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.systems.predictions import Prediction, read_predictions, write_predictions
+from pii_bench.systems.predictions import Prediction, read_predictions, to_text
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample, write_lines
 
@@ -223,7 +224,7 @@ def test_the_released_outputs_of_real_systems_can_be_scored(
     outputs = read_capid_outputs(capid_folder / "outputs" / name, samples)
     statuses = Counter(prediction.status for prediction in outputs.predictions.values())
     path = tmp_path / "answers.jsonl"
-    write_predictions(path, outputs.predictions)
+    write_whole(path, to_text(outputs.predictions))
 
     assert len(outputs.predictions) == 200
     assert len(outputs.strangers) == strangers

@@ -148,16 +148,14 @@ def test_a_failed_relevance_decision_is_an_error_by_default(
 
 
 @pytest.mark.parametrize("related", FAILED)
-def test_a_failed_relevance_decision_masks_everything_on_request(
+def test_a_failed_relevance_decision_is_no_error_on_request(
     related: Completion | Exception,
 ) -> None:
     _, systems = chat(FOUND, related)
 
     answers = asyncio.run(ask(TEXT, QUERY, systems, on_failure="mask-all"))
-    result = asyncio.run(mask_for_query(TEXT, QUERY, systems, on_failure="mask-all"))
 
     assert answers.needed is None
-    assert result.text == "<Full Name> is <Age>."
 
 
 def test_an_empty_list_of_needed_texts_is_a_valid_answer() -> None:

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.errors import InputFileError
+from pii_bench.files import write_whole
 from pii_bench.systems.predictions import (
     Prediction,
     PredictionsFile,
     names_types,
     read_predictions,
-    write_predictions,
+    to_text,
 )
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample, write_lines
@@ -239,7 +240,7 @@ def test_an_entity_without_a_type_is_stored_with_null(tmp_path: Path) -> None:
     found = read(tmp_path, untyped)
     assert found["s1"].subjects == ((("Ann Lee", ""),),)
 
-    write_predictions(tmp_path / "written.jsonl", found)
+    write_whole(tmp_path / "written.jsonl", to_text(found))
     assert '{"text": "Ann Lee", "type": null}' in (tmp_path / "written.jsonl").read_text()
 
 
@@ -273,7 +274,7 @@ def test_written_predictions_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, predictions: dict[str, Prediction]
 ) -> None:
     path = tmp_path_factory.mktemp("predictions") / "answers.jsonl"
-    write_predictions(path, predictions)
+    write_whole(path, to_text(predictions))
 
     assert PredictionsFile(path, dict.fromkeys(predictions, True)) == predictions
 
@@ -282,7 +283,7 @@ def test_half_a_surrogate_pair_survives_writing_and_reading(tmp_path: Path) -> N
     path = tmp_path / "answers.jsonl"
     predictions = {"s1": Prediction(Status.OK, related=("\ud83d 32", "\udc00"))}
 
-    write_predictions(path, predictions)
+    write_whole(path, to_text(predictions))
 
     assert read_predictions(path, [make_sample("s1")]) == predictions
 
@@ -291,7 +292,7 @@ def test_a_rewritten_text_is_read_back_and_not_in_the_repr(tmp_path: Path) -> No
     path = tmp_path / "answers.jsonl"
     predictions = {"s1": Prediction(Status.OK, rewritten="The tenant is 32.")}
 
-    write_predictions(path, predictions)
+    write_whole(path, to_text(predictions))
 
     assert read_predictions(path, [make_sample("s1")]) == predictions
     assert "tenant" not in repr(predictions)

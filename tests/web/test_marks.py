@@ -122,7 +122,11 @@ def test_marks_with_the_same_text_and_person_become_one_entity() -> None:
 
 
 def test_the_entities_of_a_sample_are_sorted_by_position() -> None:
-    entities = (Entity("32", "DEM", "Age", ((26, 28),)), Entity("Ann", "PER"), Entity("Cy", "PER"))
+    entities = (
+        Entity("32", "DEM", "Age", ((26, 28),)),
+        Entity("Ann", "PER", spans=((0, 3),)),
+        Entity("Cy", "PER"),
+    )
     sample = Sample("x", TEXT, "How old?", (Subject("one", entities),), ())
 
     assert [(item.person, item.text, item.spans) for item in items_of_sample(sample)] == [

@@ -29,7 +29,7 @@ from pii_bench.web.reviews import (
     results_of,
     rewritten_pair,
 )
-from tests.builders import write_lines
+from tests.builders import unlisted, write_lines
 from tests.web.study import RECORDS, SCRIPT, lines
 
 if TYPE_CHECKING:
@@ -181,6 +181,8 @@ def test_the_original_of_a_rewritten_text_shows_what_leaked() -> None:
         ("32", "kept"),
     ]
     assert pair.after == [("Bo, 32, is well.", "")]
+    answer = Prediction(Status.OK, rewritten="Bo, 32, is well.")
+    assert rewritten_pair(unlisted(sample), answer, "model") == pair
     assert rewritten_pair(sample, Prediction(Status.REFUSED), "model") is None
 
 

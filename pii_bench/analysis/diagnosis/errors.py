@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.datasets.sample import spans_of
 from pii_bench.masking.masked import plan_of
 from pii_bench.runs.evaluation import gold_texts
 from pii_bench.scorer import normalise, normalise_type
@@ -182,7 +181,7 @@ class _Classifier:
         self._has_detection = subjects is not None
         self._locator = locator_of(sample.description)
         self._gold_places = {
-            text: [span for _, entity in owned for span in spans_of(entity, sample.description)]
+            text: [span for _, entity in owned for span in entity.spans]
             for text, owned in self.owners.items()
         }
         self._unchosen_needs = [

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
-from pii_bench.datasets.sample import Entity, Sample, Subject, applicable, spans_of
+from pii_bench.datasets.sample import Entity, Sample, Subject, applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import mask
 from pii_bench.models.budget import cost
@@ -121,7 +121,7 @@ def encode_sample(
                 -1 if entity.category is None else _number(vocabulary.categories, entity.category),
                 number,
                 int((subject.id, normalise(entity.text)) in needed),
-                texts.offsets(spans_of(entity, sample.description)),
+                texts.offsets(entity.spans),
             ]
             for number, subject in enumerate(sample.subjects)
             for entity in subject.entities

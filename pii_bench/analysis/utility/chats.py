@@ -6,14 +6,12 @@ with the current requests without the model. Unparsable replies give None, never
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pii_bench.files import PROMPTS
+from pii_bench.files import PROMPTS, sha256_of_value
 from pii_bench.models.base import Completion, Draws, Finish, Message, Request
 from pii_bench.prompting.parsing.answers import without_thought
 from pii_bench.prompting.strategies import content_hash, load_template
@@ -210,8 +208,7 @@ def request_hash(card: SystemCard, messages: Sequence[Message]) -> str:
         "settings": dict(card.settings),
         "messages": [asdict(message) for message in messages],
     }
-    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return sha256_of_value(identity)
 
 
 class Preference(StrEnum):

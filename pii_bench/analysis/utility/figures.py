@@ -6,15 +6,13 @@ occurrences in the masked text T_m and the original text T_o.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import InputFileError
-from pii_bench.ranking.external import PUBLISHED
+from pii_bench.ranking.external import PUBLISHED, read_published
 from pii_bench.ranking.rows import Source
 from pii_bench.scorer.locate import Locator, Strictness, locator_of, overlap, reading
 
@@ -216,38 +214,25 @@ def privacy_of_rewriting(entities: Iterable[str], original: str, rewritten: str)
 
 
 def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
-    """Return one row per condition of the paper, in the order of the file.
-
-    Raises:
-        InputFileError: the file is absent, or a figure is not a number between 0 and 1.
-    """
-    figures: dict[tuple[str, str, str, str], dict[str, float]] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for record in csv.DictReader(file):
-                if record["task"] != _TASK:
-                    continue
-                metric, value = record["metric"], float(record["value"])
-                if metric not in _METRICS or not 0 <= value <= 1:
-                    raise ValueError(f"unexpected figure: {metric} = {value}")
-                key = record["dataset"], record["model"], record["strategy"], record["table"]
-                figures.setdefault(key, {})[metric] = value
-    except (OSError, KeyError, ValueError) as error:
-        raise InputFileError(path, f"no table of published figures: {error}") from error
-    return [
-        UtilityRow(
-            source=Source.PUBLISHED,
-            dataset=dataset,
-            condition=condition,
-            oracle=False,
-            answerer=answerer,
-            measure=_MEASURE,
-            means=Means(
-                privacy=Mean(values.get("privacy")),
-                utility=Mean(values.get("utility")),
-                balanced=Mean(values.get("balanced")),
-            ),
-            note=f"paper, table {table}",
+    """Return one row per condition of the paper, in order; raises as `read_published`."""
+    rows = []
+    for condition, figures in read_published(path, {_TASK}, _METRICS).items():
+        _, dataset, answerer, masking, table = condition
+        values = {metric: value for metric, value, _ in figures}
+        rows.append(
+            UtilityRow(
+                source=Source.PUBLISHED,
+                dataset=dataset,
+                condition=masking,
+                oracle=False,
+                answerer=answerer,
+                measure=_MEASURE,
+                means=Means(
+                    privacy=Mean(values.get("privacy")),
+                    utility=Mean(values.get("utility")),
+                    balanced=Mean(values.get("balanced")),
+                ),
+                note=f"paper, table {table}",
+            )
         )
-        for (dataset, answerer, condition, table), values in figures.items()
-    ]
+    return rows

@@ -8,7 +8,7 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.text import Problem, annotated_spans, occurrences
+from pii_bench.datasets.check.text import Problem, annotated_spans, listed_spans, occurrences
 from pii_bench.datasets.sample import perturbation_of, reasons_of
 from pii_bench.datasets.value_formats import AMOUNT, fits
 from pii_bench.scorer.locate import Cover
@@ -137,7 +137,7 @@ def span_problems(sample: Sample) -> Iterator[Problem]:
 
 def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
     seen: set[Span] = set()
-    for start, end in entity.spans:
+    for start, end in listed_spans(entity):
         if start < 0 or sample.description[start:end] != entity.text:
             reason = f"[{start}, {end}] does not hold {entity.text!r}"
             yield Problem(sample.id, "span-exact", reason)
@@ -150,7 +150,9 @@ def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
 def _complete(sample: Sample) -> Iterator[Problem]:
     annotated = Cover(annotated_spans(sample))
     texts = dict.fromkeys(entity.text for entity in sample.entities)
-    for text in dict.fromkeys(entity.text for entity in sample.entities if not entity.spans):
+    for text in dict.fromkeys(
+        entity.text for entity in sample.entities if not listed_spans(entity)
+    ):
         if not occurrences(text, sample.description):
             yield Problem(sample.id, "span-complete", f"{text!r} is nowhere in the text")
     for text in texts:

@@ -32,15 +32,20 @@ def occurrences(text: str, within: str) -> tuple[Span, ...]:
     return locator_of(within).spans(text, Strictness.VERBATIM)
 
 
+def listed_spans(entity: Entity) -> tuple[Span, ...]:
+    """Return the spans that the file lists."""
+    return entity.spans if entity.listed else ()
+
+
 def verbatim_spans(entity: Entity, description: str) -> tuple[Span, ...]:
-    """Return the listed spans of an entity, or else all occurrences of its text."""
-    return entity.spans or occurrences(entity.text, description)
+    """Return the listed spans of an entity, or else those that a dataset must list."""
+    return listed_spans(entity) or occurrences(entity.text, description)
 
 
 def annotated_spans(sample: Sample) -> frozenset[Span]:
     """Return the spans of all entities."""
-    listed = {span for entity in sample.entities for span in entity.spans}
-    unlisted = {entity.text for entity in sample.entities if not entity.spans}
+    listed = {span for entity in sample.entities for span in listed_spans(entity)}
+    unlisted = {entity.text for entity in sample.entities if not listed_spans(entity)}
     return frozenset(listed).union(*(occurrences(text, sample.description) for text in unlisted))
 
 
@@ -50,7 +55,9 @@ def blanked(sample: Sample) -> str:
     Overlapping spans are replaced by one placeholder: that of the first span, or of the longest
     of those that start there.
     """
-    annotations = {(entity.text, entity.type, entity.spans): entity for entity in sample.entities}
+    annotations = {
+        (entity.text, entity.type, listed_spans(entity)): entity for entity in sample.entities
+    }
     typed_spans = sorted(
         (
             (span, entity.type)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.tasks import Status
 
@@ -142,8 +143,6 @@ _FENCE = re.compile(
     r"^[ \t]*`{3,}[\w+-]*[ \t]*$|`{3,}(?:jsonl?|python|text|plaintext|markdown)?", re.MULTILINE
 )
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 _REFUSAL_REACH: Final = 300
 _CANNOT = r"(?:can't|cannot|can not|won't|will not|(?:am|'m) (?:unable|not able) to|must decline)"
 _REFUSALS = {
@@ -191,7 +190,7 @@ def read_completion(
     """
     if status := settled(completion_text, finish):
         return None, status, ()
-    text = mend_surrogates(completion_text)
+    text = encodable(completion_text)
     repairs = {Stage.LONE_SURROGATE} if text != completion_text else set()
     payload = read_expected(text)
     if payload is None:
@@ -242,13 +241,6 @@ def without_thought(text: str) -> str | None:
         thinking = not closing
         after = tag.end()
     return None if thinking else "".join([*parts, text[after:]])
-
-
-def mend_surrogates(text: str) -> str:
-    """Join surrogate pairs and replace lone halves by U+FFFD, so that the text encodes."""
-    if _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _without_wrapping(text: str, repairs: set[Stage]) -> str:
@@ -377,7 +369,7 @@ def _items(value: object) -> list[object]:
 
 def _text(value: object) -> str:
     # Half of a surrogate pair cannot be encoded in a file.
-    if not isinstance(value, str) or mend_surrogates(value) != value:
+    if not isinstance(value, str) or encodable(value) != value:
         raise _ShapeError
     return value
 

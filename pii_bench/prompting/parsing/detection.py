@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     DECORATION,
@@ -15,7 +16,6 @@ from pii_bench.prompting.parsing.answers import (
     Stage,
     Subject,
     bullet_item,
-    mend_surrogates,
     read_completion,
     says_nothing,
     type_of,
@@ -327,7 +327,7 @@ def _expected_object(text: str) -> Subject | None:
         return None
     for key, value in pairs:
         known = isinstance(value, str) and value in TYPES
-        if not (known and key.strip() and mend_surrogates(key) == key):
+        if not (known and key.strip() and encodable(key) == key):
             return None
     return tuple(pairs)
 

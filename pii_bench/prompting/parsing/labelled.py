@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.span_files import Document, joined
+from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     KEY,
     ParsedDetection,
     Stage,
     Subject,
-    mend_surrogates,
     one_subject,
     read_completion,
     says_nothing,
@@ -81,7 +81,7 @@ def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, .
 
 
 def _is_plain(value: str) -> bool:
-    return bool(value.strip()) and mend_surrogates(value) == value
+    return bool(value.strip()) and encodable(value) == value
 
 
 def _tolerant_form(

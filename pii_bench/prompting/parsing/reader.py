@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from pii_bench.prompting.parsing.answers import Stage, mend_surrogates
+from pii_bench.files import encodable
+from pii_bench.prompting.parsing.answers import Stage
 
 _CLOSERS = {
     '"': '"', "'": "'", "`": "`", "“": "”“\"", "”": "”\"", "„": "“”\"", "‘": "’‘'", "’": "’'",
@@ -142,7 +143,7 @@ def _unescape(content: str, repairs: set[Stage]) -> str:
     if _CONTROL.search(content):
         repairs.add(Stage.BAD_ESCAPE)
     plain = _ESCAPE.sub(meant, content)
-    mended = mend_surrogates(plain)
+    mended = encodable(plain)
     if "\ufffd" in mended and "\ufffd" not in plain:
         repairs.add(Stage.LONE_SURROGATE)
     return mended

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     DECORATION,
@@ -16,7 +17,6 @@ from pii_bench.prompting.parsing.answers import (
     Stage,
     bullet_item,
     is_refusal,
-    mend_surrogates,
     read_completion,
     says_nothing,
     type_of,
@@ -110,7 +110,7 @@ def _expected_form(text: str) -> tuple[str, ...] | None:
     if not isinstance(items, list):
         return None
     texts = [item for item in items if isinstance(item, str) and item.strip()]
-    if len(texts) != len(items) or any(mend_surrogates(item) != item for item in texts):
+    if len(texts) != len(items) or any(encodable(item) != item for item in texts):
         return None
     return tuple(texts)
 

@@ -5,7 +5,6 @@ A detector finds the PII of a text, but does not assign it to subjects.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.metadata
 import json
@@ -16,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
-from pii_bench.files import DATA, RecordError
+from pii_bench.files import DATA, RecordError, sha256_of_value
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.taxonomy import PiiType, types_of
 
@@ -135,8 +134,7 @@ class LabelMap:
     @property
     def sha256(self) -> str:
         """Hash of the labels and types, independent of name and order."""
-        canonical = json.dumps(dict(self.types), sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return sha256_of_value(dict(self.types))
 
 
 def read_label_map(path: Path) -> LabelMap:

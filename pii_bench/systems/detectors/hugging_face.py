@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError
-from pii_bench.files import encodable, sha256_of_folder
+from pii_bench.files import encodable_in_place, sha256_of_folder
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors import HUGGING_FACE, import_part, tidy, version_of
 from pii_bench.taxonomy import PiiType
@@ -84,7 +84,7 @@ class HuggingFaceDetector:
         """Return the tagged spans whose labels have a type, with the parts of an entity joined."""
         if not text.strip():
             return []
-        return tidy(text, self._joined(text, self._pipeline(encodable(text))))
+        return tidy(text, self._joined(text, self._pipeline(encodable_in_place(text))))
 
     def _joined(self, text: str, groups: list[dict[str, Any]]) -> list[DetectedSpan]:
         """Join parts of an entity: one type, different labels, only white space between them."""

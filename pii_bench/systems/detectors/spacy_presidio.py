@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.files import encodable, sha256_of_folder
+from pii_bench.files import encodable_in_place, sha256_of_folder
 from pii_bench.systems.detectors import PRESIDIO, SPACY, import_part, version_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SpacyDetector:
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """Return the entities whose labels have a type."""
-        entities = self._nlp(encodable(text)).ents
+        entities = self._nlp(encodable_in_place(text)).ents
         return self._labels.spans(text, ((e.start_char, e.end_char, e.label_) for e in entities))
 
 
@@ -113,7 +113,7 @@ class PresidioDetector:
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """Return the entities whose labels have a type; of equal spans the best scored."""
-        results = self._analyzer.analyze(encodable(text), language=_LANGUAGE)
+        results = self._analyzer.analyze(encodable_in_place(text), language=_LANGUAGE)
         # The order of Presidio's results varies, because it keeps its recognizers in a set.
         results = sorted(results, key=lambda result: (-result.score, result.entity_type))
         return self._labels.spans(text, ((r.start, r.end, r.entity_type) for r in results))

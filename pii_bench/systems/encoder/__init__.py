@@ -7,13 +7,13 @@ people. `train` needs torch, `reader` only onnxruntime and tokenizers.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError
+from pii_bench.files import sha256_of_value
 from pii_bench.scorer.locate import DetectedSpan, locator_of
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
@@ -126,7 +126,7 @@ class EncoderDetectionSystem:
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 over the weights and the description."""
-        return _hash([self.shared.reader.sha256, sample.description])
+        return sha256_of_value([self.shared.reader.sha256, sample.description])
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the entities of each person; a text found with two types gets the last."""
@@ -160,7 +160,7 @@ class EncoderRelevanceSystem:
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 over the weights, the threshold, the description and the query."""
         identity = [self.shared.reader.sha256, repr(self.shared.threshold)]
-        return _hash([*identity, sample.description, sample.query or ""])
+        return sha256_of_value([*identity, sample.description, sample.query or ""])
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the texts that the query needs."""
@@ -174,7 +174,7 @@ class EncoderRelevanceSystem:
         """Nothing to release."""
 
 
-def encoder_systems(folder: Path, keep: str = BALANCED) -> tuple[System, ...]:
+def encoder_systems(folder: Path, keep: str) -> tuple[System, ...]:
     """Return the systems for detection and query-related.
 
     Args:
@@ -220,7 +220,3 @@ class EncoderScorer:
         ]
         scored = self._reader.score_relevance(description, found, query)
         return [item.relevance if is_kept(item, self.threshold) else NEVER for item in scored]
-
-
-def _hash(identity: object) -> str:
-    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()

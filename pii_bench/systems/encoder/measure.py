@@ -74,9 +74,7 @@ def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
         for sample in samples
     ]
     detections = [
-        score_detection(
-            subjects_of(own), [[(e.text, e.type) for e in s.entities] for s in sample.subjects]
-        )
+        score_detection(subjects_of(own), sample.gold_subjects)
         for own, sample in zip(found, samples, strict=True)
     ]
     scored = [

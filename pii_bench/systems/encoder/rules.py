@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.value_formats import is_ip_address, luhn_holds
+from pii_bench.masking.masked import MONTH
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -27,15 +28,11 @@ VERSION: Final = 4
 It enters the request hashes, so stored answers of another version are not reused.
 """
 
-_MONTH: Final = (
-    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:1[89]|20)\d\d"
 _DATES: Final = re.compile(
-    rf"(?<![\w./-])(?:{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?|{_MONTH} {_DAY}(?:,? {_YEAR})?"
-    rf"|{_MONTH},? {_YEAR}|{_YEAR}-\d\d-\d\d)(?![\w/-])",
+    rf"(?<![\w./-])(?:{_DAY}(?: of)? {MONTH}(?:,? {_YEAR})?|{MONTH} {_DAY}(?:,? {_YEAR})?"
+    rf"|{MONTH},? {_YEAR}|{_YEAR}-\d\d-\d\d)(?![\w/-])",
     re.IGNORECASE,
 )
 # Parts with a digit each, joined without a space: 22072/02, 1,769.50, 14.03.1962.

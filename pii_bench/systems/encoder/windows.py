@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.files import encodable
+from pii_bench.files import encodable_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def windows_of(
         query: question about the text, or empty.
         max_tokens: subwords of a window, more than those of the query and the overlap.
     """
-    text, query = encodable(text), encodable(query)
+    text, query = encodable_in_place(text), encodable_in_place(query)
     opening, between = _marks(tokenizer)
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
     head = (*opening, *asked, *between)

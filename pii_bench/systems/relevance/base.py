@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pii_bench.datasets.sample import spans_of
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import DATA, RecordError, get, read_object
 from pii_bench.scorer.measures import Counts
@@ -67,9 +66,8 @@ def gold_candidates(sample: Sample) -> list[Candidate]:
     """Return the gold entities as candidates, by position; each text once per type."""
     starts: dict[tuple[str, str], int] = {}
     for entity in sample.entities:
-        spans = spans_of(entity, sample.description)
         # In other people's data, an entity's text may be missing from the description.
-        start = min((start for start, _ in spans), default=0)
+        start = min((start for start, _ in entity.spans), default=0)
         key = entity.text, entity.type
         starts[key] = min(start, starts.get(key, start))
     candidates = [Candidate(text, pii_type, start) for (text, pii_type), start in starts.items()]

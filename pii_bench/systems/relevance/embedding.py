@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.files import sha256_of
+from pii_bench.files import encodable, sha256_of
 from pii_bench.systems.relevance.base import relative_scores, without_names
 from pii_bench.systems.relevance.keyword import KEYWORDS, KEYWORDS_SHA256, clauses_around, parts_of
 from pii_bench.taxonomy import CATEGORIES, PiiType
@@ -71,7 +71,7 @@ class WordLlamaEncoder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of length 1, shape (texts, 256)."""
-        vectors: NDArray[np.float32] = self._model.embed(_encodable(texts), norm=True)
+        vectors: NDArray[np.float32] = self._model.embed([*map(encodable, texts)], norm=True)
         return vectors
 
 
@@ -101,14 +101,12 @@ class MiniLmEncoder:
         """Return vectors of length 1, shape (texts, 384); text beyond 256 tokens is ignored."""
         # Few at a time: each batch is padded to its longest text.
         vectors: NDArray[np.float32] = self._model.encode(
-            _encodable(texts), normalize_embeddings=True, show_progress_bar=False, batch_size=8
+            [*map(encodable, texts)],
+            normalize_embeddings=True,
+            show_progress_bar=False,
+            batch_size=8,
         )
         return vectors
-
-
-def _encodable(texts: Sequence[str]) -> list[str]:
-    # Other people's JSON may contain half a surrogate pair, which tokenisers refuse.
-    return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
 def _identity(package: str, sha256: str) -> dict[str, str]:

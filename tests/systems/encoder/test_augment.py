@@ -19,6 +19,7 @@ from pii_bench.systems.encoder.augment import (
     excerpt,
     excerpts,
 )
+from tests.builders import unlisted
 
 DEMO = load_dataset("demo").samples
 
@@ -169,6 +170,13 @@ def test_an_excerpt_is_a_sentence_or_more_with_the_entities_within() -> None:
     assert found.keys() == {"Ann lives in Bonn.", "Bo is 32.", SENTENCES}
     assert [entity.text for entity in second.entities] == ["Bo", "32"]
     assert [entity.spans for entity in second.entities] == [((0, 2),), ((6, 8),)]
+
+
+def test_entities_that_list_no_spans_are_within_excerpts_too() -> None:
+    spans = [entity.spans for entity in excerpt(unlisted(TWO), Random(1)).entities]
+
+    assert spans
+    assert spans == [entity.spans for entity in excerpt(TWO, Random(1)).entities]
 
 
 def test_an_excerpt_has_a_query_only_if_it_has_all_related_entities() -> None:

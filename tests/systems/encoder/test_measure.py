@@ -7,6 +7,7 @@ from pii_bench.systems import KEEP
 from pii_bench.systems.encoder.measure import KeepThreshold, fit_thresholds
 from pii_bench.systems.encoder.reader import FoundEntity, is_kept
 from pii_bench.taxonomy import PiiType
+from tests.builders import unlisted
 
 
 def found(text: str, relevance: float, pii_type: PiiType = PiiType.DEM) -> FoundEntity:
@@ -57,6 +58,7 @@ def test_each_setting_keeps_no_less_than_the_one_before() -> None:
 
     points = fit_thresholds([sample], [items])
 
+    assert fit_thresholds([unlisted(sample)], [items]) == points
     assert [*points] == [*KEEP]
     levels = [points[setting].threshold for setting in KEEP]
     assert levels == sorted(levels, reverse=True)

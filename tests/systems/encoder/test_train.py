@@ -28,6 +28,8 @@ from pii_bench.systems.encoder.network import (  # noqa: E402 - torch must be th
     export,
 )
 from pii_bench.systems.encoder.restore import restore  # noqa: E402
+from pii_bench.systems.encoder.train import examples_of  # noqa: E402
+from tests.builders import make_sample, unlisted  # noqa: E402
 from tests.conftest import REPOSITORY  # noqa: E402
 from tests.systems.encoder.test_windows import tokenizer  # noqa: E402
 
@@ -183,6 +185,15 @@ def test_training_goes_on_from_a_trained_encoder(
     assert "--epochs must be from 1, or 0 with --start, not 0" in capsys.readouterr().err
     assert main([*arguments, "--out", str(second), "--start", str(tmp_path)]) == 2
     assert f"{tmp_path}: holds no trained encoder" in capsys.readouterr().err
+
+
+def test_entities_that_list_no_spans_are_labelled() -> None:
+    sample = make_sample()
+
+    examples = list(examples_of(tokenizer(), unlisted(sample), with_query=True))
+
+    assert examples == list(examples_of(tokenizer(), sample, with_query=True))
+    assert [mention.owners for mention in examples[0].mentions] == [{"A"}, {"A"}]
 
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"bert"}))

@@ -26,7 +26,7 @@ from pii_bench.systems.tagger import (
 )
 from pii_bench.systems.tagger.vocabulary import Features, Vocabulary
 from pii_bench.taxonomy import PiiType
-from tests.builders import make_sample
+from tests.builders import make_sample, unlisted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,6 +108,7 @@ def test_gold_spans_come_in_order_and_without_overlap() -> None:
         DetectedSpan(0, 7, PiiType.PER),
         DetectedSpan(12, 19, PiiType.PER),
     ]
+    assert gold_spans(unlisted(sample)) == gold_spans(sample)
 
 
 @given(st.data())
