@@ -97,7 +97,7 @@ def _check_prices(matrix: Matrix, arguments: argparse.Namespace) -> None:
     unpriced = [model for model in called if listed_price(model, arguments.base_url) is None]
     if unpriced:
         raise PiiBenchError(
-            f"a cap of {matrix.max_usd:g} USD came with models of unknown price, "
+            f"a cap of {matrix.max_usd:g} USD needs the price of every model; unknown: "
             f"{', '.join(unpriced)}; give it with --price IN,OUT (USD per million tokens)"
         )
 

@@ -244,7 +244,7 @@ def test_a_cap_with_a_model_of_unknown_price_is_refused_before_any_call(
     # The price of gpt4o is that of its provider, not of the server.
     assert run(config) == run(config, *at(protocol_server)) == 2
 
-    start = "pii-bench: a cap of 20 USD came with models of unknown price, "
+    start = "pii-bench: a cap of 20 USD needs the price of every model; unknown: "
     end = "; give it with --price IN,OUT (USD per million tokens)"
     assert capsys.readouterr().err.splitlines() == [
         f"{start}openai/a, openai/b{end}",
