@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = (
     "Write versions of a dataset's samples. Kinds: "
-    + "; ".join(f"{name}, {kind.description}" for name, kind in KINDS.items())
+    + "; ".join(f"{name} ({kind.description})" for name, kind in KINDS.items())
     + ". The annotations are adapted, and each version is checked. Run a system on both datasets "
     "(--dataset FILE), and `analyse` compares them."
 )

@@ -434,7 +434,9 @@ def _change_numbers(text: str, random: Random, rate: float) -> str:
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
-        "names": Kind("unusual names: rare, joined, of words, other scripts", 1, _unusual_names),
+        "names": Kind(
+            "unusual names: rare, hyphenated, made of words, other scripts", 1, _unusual_names
+        ),
         "addresses": Kind("streets and cities of another language", 1, _foreign_places),
         "dates": Kind("dates and times in another format", 1, _each_piece(_change_dates)),
         "numbers": Kind(
@@ -449,11 +451,11 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             query=True,
         ),
         "lower-case": Kind("no capitals", 1, _each_piece(in_small_letters), words=True, query=True),
-        "upper-case": Kind("capitals alone", 1, _each_piece(in_capitals), words=True, query=True),
-        "typos": Kind("letters mistyped", 0.03, _each_piece(with_typos), words=True, query=True),
-        "ocr": Kind("letters and digits misread", 0.05, _each_piece(misread), words=True),
+        "upper-case": Kind("only capitals", 1, _each_piece(in_capitals), words=True, query=True),
+        "typos": Kind("mistyped letters", 0.03, _each_piece(with_typos), words=True, query=True),
+        "ocr": Kind("misread letters and digits", 0.05, _each_piece(misread), words=True),
         "punctuation": Kind(
-            "no marks at the end of words",
+            "no punctuation at the end of words",
             1,
             _each_piece(without_punctuation),
             words=True,
