@@ -338,10 +338,7 @@ _REAL: Final = (
     "PII-Real, 20 profiles of researchers, was never released: no run of ours is on it. Nearest "
     "is table {nearest}, on `{datasets}`."
 )
-_UNKNOWN: Final = (
-    "We have no figures of it: `data/published/paper_results.csv` holds none, so there is nothing "
-    "to compare with."
-)
+_UNKNOWN: Final = "`data/published/paper_results.csv` has no figures of this table."
 _STRATEGIES: Final = (
     *("naive", "self-cot", "auto-cot", "self-consistency", "ps-cot"),
     "naive-choice",
@@ -454,9 +451,9 @@ PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
                 Task.QUERY_RELATED,
                 "multi",
             ),
-            PaperTable(22, "without figures here", (), (), (), missing=_UNKNOWN),
+            PaperTable(22, "not available", (), (), (), missing=_UNKNOWN),
             _detection(23, "detection by newer models", _NEWER, ("strict_f1",)),
-            PaperTable(24, "without figures here", (), (), (), missing=_UNKNOWN),
+            PaperTable(24, "not available", (), (), (), missing=_UNKNOWN),
             _prompted(
                 25,
                 "query-related PII by newer models, one person",

@@ -288,7 +288,7 @@ def test_tables_of_the_set_that_was_never_released_say_so(
 def test_tables_whose_figures_we_do_not_have_say_so(number: int) -> None:
     markdown = paper_table(number, [], published_rows())
 
-    assert markdown.startswith(f"# Table {number} of the paper: without figures here\n\nWe have no")
+    assert markdown.startswith(f"# Table {number} of the paper: not available\n\n`data/published/")
     assert cells(markdown) == []
 
 
