@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,10 +26,11 @@ from pii_bench.cli.options import (
 )
 from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log, standard_input
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import decode, open_binary, read_text
+from pii_bench.files import decode, encode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
 from pii_bench.runs import corpora
+from pii_bench.runs.corpora import TableRun
 from pii_bench.runs.mask_text import (
     MaskingCounts,
     Rewriting,
@@ -44,7 +46,7 @@ from pii_bench.runs.mask_text import (
 )
 from pii_bench.scorer import normalise
 from pii_bench.scorer.masked_text import Trace
-from pii_bench.systems import DEFAULT_SYSTEM
+from pii_bench.systems import BALANCED, DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
 from pii_bench.tasks import Task
@@ -92,8 +94,9 @@ _CORPUS: Final = (
     "to continue: files that exist are skipped; for a table, the complete rows in OUT.part are "
     "kept, an incomplete last line is cut off, and as many rows of the input are skipped. OUT.part "
     "becomes OUT at the end (for .parquet it holds the masked texts as JSON lines until then). "
-    "Give the same query and system again, which is not checked. At the first text on which the "
-    "system fails, the run stops and names it."
+    "Another column, query or system than in OUT.part.json is refused; for a folder, and that the "
+    "input is the same, is not checked. At the first text on which the system fails, the run stops "
+    "and names it."
 )
 
 
@@ -385,7 +388,16 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
         raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
     if arguments.column == arguments.query_column:
         raise PiiBenchError("--query-column is the column of the texts, which are masked")
-    return corpora.corpus_of_table(path, out, arguments.column, arguments.query_column, force=force)
+    query = arguments.query
+    run = TableRun(
+        column=arguments.column,
+        query_column=arguments.query_column,
+        query_sha256=None if query is None else hashlib.sha256(encode(query)).hexdigest(),
+        system=arguments.model,
+        keep=arguments.keep or BALANCED,
+        rewrite=arguments.rewrite,
+    )
+    return corpora.corpus_of_table(path, out, run, force=force)
 
 
 def _load_masking_systems(arguments: argparse.Namespace) -> Sequence[System]:

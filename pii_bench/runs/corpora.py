@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import read_text, write_whole
+from pii_bench.files import read_object, read_text, write_json, write_whole, writing
 from pii_bench.masking.tables import Row, append, begin, open_table
 from pii_bench.runs.mask_text import MaskingCounts, MaskingError
 
@@ -40,6 +40,27 @@ class Corpus:
     done: int
     rows: Iterator[tuple[Row, Callable[[str], None]]]
     finish: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRun:
+    """What all runs that fill one `OUT.part` must share; stored beside it, in `OUT.part.json`.
+
+    Attributes:
+        column: column of the texts.
+        query_column: column of the queries; None if all texts share one query.
+        query_sha256: SHA-256 of the shared query, 64 hexadecimal digits; None without one.
+        system: name of the system.
+        keep: `--keep` setting.
+        rewrite: True if the texts are rewritten instead of masked.
+    """
+
+    column: str
+    query_column: str | None
+    query_sha256: str | None
+    system: str
+    keep: str
+    rewrite: bool
 
 
 def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
@@ -73,20 +94,18 @@ def _plain_text(masked: str | None) -> str:
     return masked or ""
 
 
-def corpus_of_table(
-    path: Path, out: Path, column: str, query_column: str | None, *, force: bool
-) -> Corpus:
+def corpus_of_table(path: Path, out: Path, run: TableRun, *, force: bool) -> Corpus:
     """Return the rows of a table that are not in `OUT.part` yet.
 
     Args:
         path: the table.
         out: the masked table, with the same suffix.
-        column: column of the texts.
-        query_column: column of the queries; None if all texts share one query.
+        run: columns, query and system.
         force: start again from the first row.
 
     Raises:
-        InputFileError: the table cannot be read, or `out` cannot be used.
+        InputFileError: the table cannot be read, `out` cannot be used, or another run began
+            `OUT.part`.
         PiiBenchError: a row with a text has a blank query.
     """
     if out.suffix.lower() != path.suffix.lower():
@@ -94,9 +113,12 @@ def corpus_of_table(
     if out.resolve() == path.resolve():
         raise InputFileError(out, "is the input itself")
     part = out.with_name(f"{out.name}.part")
+    record = out.with_name(f"{part.name}.json")
     if out.exists() and not force and not part.exists():
         raise InputFileError(out, "exists already; --force replaces it")
-    table = open_table(path, column, query_column)
+    table = open_table(path, run.column, run.query_column)
+    if part.exists() and record.exists() and not force:
+        _check_same(run, part, record)
     total = 0
     # Reading all rows reports a bad one before the first text is masked.
     for row in table.rows():
@@ -107,8 +129,29 @@ def corpus_of_table(
     done = begin(table, part, force=force)
     if done > total:
         raise InputFileError(part, f"has {done} rows, {path} only {total}; --force starts again")
+    # Only now: a crash before `begin` must not leave the rows of another run with this record.
+    write_json(record, run)
+
+    def finish() -> None:
+        table.finish(part, out)
+        with writing(record):
+            record.unlink()
+
     rows = ((row, partial(append, part)) for row in islice(table.rows(), done, None))
-    return Corpus(str(path), total, done, rows, partial(table.finish, part, out))
+    return Corpus(str(path), total, done, rows, finish)
+
+
+def _check_same(run: TableRun, part: Path, record: Path) -> None:
+    begun = read_object(record, "record of a run", dict)
+    for name, value in asdict(run).items():
+        before = begun.get(name)
+        if before == value:
+            continue
+        if name == "query_sha256":
+            what = "query"
+        else:
+            what = f"{name.replace('_', ' ')} ({before!r}, now {value!r})"
+        raise InputFileError(part, f"was begun with another {what}; --force starts again")
 
 
 def mask_corpus(

@@ -165,6 +165,42 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     assert "texts: 3, 1 of them masked before and not counted here" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_jitter")
+@pytest.mark.parametrize(
+    ("others", "what"),
+    [
+        (["--column", "ask"], "column ('text', now 'ask')"),
+        (["--query", "Young?"], "query"),
+        (["--model", "encoder"], "system ('openai/m', now 'encoder')"),
+        (["--rewrite"], "rewrite (False, now True)"),
+    ],
+)
+def test_only_the_same_run_continues_a_table(
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys, others: list[str], what: str
+) -> None:
+    part, record = Path("o.jsonl.part"), Path("o.jsonl.part.json")
+    server = ("--base-url", protocol_server.url)
+    options = (table, "--column", "text", "--query", "Old?", "--out", "o.jsonl")
+    failed = Reply(status=400, body={"error": {"message": "No."}})
+    protocol_server.script(completion(FOUND), completion(NEEDED), failed)
+    assert mask(*options, "--model", "openai/m", *server) == 2
+    begun = part.read_bytes(), record.read_bytes()
+
+    model = ("--model", "openai/m", *(() if "encoder" in others else server))
+    assert mask(*options, *model, *others) == 2
+
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == f"pii-bench: {part}: was begun with another {what}; --force starts again"
+    assert (part.read_bytes(), record.read_bytes()) == begun
+    assert "Old?" not in record.read_text()
+
+    protocol_server.script(*[completion(FOUND), completion("### Answer: []")] * 3)
+    asked = ("--query", "Young?", "--model", "openai/m", *server, "--force")
+    assert mask(*options, *asked) == 0
+    assert len(read_lines(Path("o.jsonl"))) == 3
+    assert not record.exists()
+
+
 def test_a_failure_stops_a_folder(
     letters: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
