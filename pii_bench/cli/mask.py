@@ -45,6 +45,7 @@ from pii_bench.runs.mask_text import (
     rewriting_system,
 )
 from pii_bench.scorer import normalise
+from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import Trace
 from pii_bench.systems import BALANCED, DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
@@ -221,13 +222,13 @@ def _mask(arguments: argparse.Namespace) -> None:
     masked = mask(text, answers.entities, answers.needed or ())
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
-    found = _found(answers, masked)
+    found = _found(text, answers, masked)
     if arguments.json:
         echo_json({"text": masked.text, "found": found})
     else:
         echo_exactly(masked.text)
     counts = MaskingCounts()
-    counts.add(answers, masked, query, in_query)
+    counts.add(text, answers, masked, query, in_query)
     _log_counts(counts)
     if arguments.explain:
         log(tabulate(found, headers="keys", disable_numparse=True))
@@ -244,14 +245,16 @@ async def _ask(
         await _close(systems)
 
 
-def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
-    """Return the type and text of each value, with its tag if it is masked."""
-    tags = {normalise(text): tag for tag, texts in masked.mapping.items() for text in texts}
-    return [
-        {"type": pii_type, "text": text, "becomes": tags.get(normalise(text), "left readable")}
-        for text, pii_type in dict.fromkeys(answers.entities)
-        if text not in masked.not_found
-    ]
+def _found(text: str, answers: Answers, masked: Masked) -> list[dict[str, str]]:
+    """Return the type and text of each value in a text, with its tag if it is masked everywhere."""
+    locator = Locator(text)
+    found = []
+    for value, pii_type in dict.fromkeys(answers.entities):
+        tags = [masked.tag_over(*span) for span in locator.spans(value)]
+        if tags:
+            becomes = "left readable" if None in tags else str(tags[0])
+            found.append({"type": pii_type, "text": value, "becomes": becomes})
+    return found
 
 
 def _unmask(arguments: argparse.Namespace) -> bool:
@@ -434,9 +437,12 @@ def _log_recipients(systems: Sequence[System]) -> None:
 
 def _log_counts(counts: MaskingCounts) -> None:
     """Log what is masked and what is readable: counts by type only, no part of a text."""
-    _log(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
+    total = counts.masked.total()
+    _log(f"masked: {total} values at {counts.places} places{_by_type(counts.masked)}")
     if counts.readable.total():
         _log(f"left readable because the query needs it{_by_type(counts.readable)}")
+    if counts.inside.total():
+        _log(f"left readable inside a value that the query needs{_by_type(counts.inside)}")
     if counts.undecided:
         _log("the system did not say what the query needs: everything that was found is masked")
     if counts.not_found:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
@@ -304,6 +305,7 @@ class MaskedSpan:
     start: int
     end: int
     tag: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +329,12 @@ class Masked:
     def places(self) -> int:
         """The number of masked spans."""
         return len(self.spans)
+
+    def tag_over(self, start: int, end: int) -> str | None:
+        """Return the first tag that replaces a part of a span of the original text, or None."""
+        place = bisect_right(self.spans, start, key=lambda span: span.end)
+        overlaps = place < len(self.spans) and self.spans[place].start < end
+        return self.spans[place].tag if overlaps else None
 
 
 def mask(
@@ -361,11 +369,11 @@ def mask(
     spans: list[MaskedSpan] = []
     occurrences: dict[str, list[str]] = {}
     position = 0
-    for start, end in plan.spans:
+    for start, end, _, pii_type in plan.claims:
         value = text[start:end]
         tag = tags[reading(value)]
         parts += [text[position:start], tag]
-        spans.append(MaskedSpan(start, end, tag))
+        spans.append(MaskedSpan(start, end, tag, pii_type))
         occurrences.setdefault(tag, []).append(value)
         position = end
     mapping = {

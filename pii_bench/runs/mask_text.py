@@ -18,7 +18,7 @@ from pii_bench.models.base import CallError, Completion, Finish
 from pii_bench.prompting.parsing.answers import Stage
 from pii_bench.runs.responses import read_response
 from pii_bench.scorer import normalise
-from pii_bench.scorer.locate import Locator
+from pii_bench.scorer.locate import Locator, reading
 from pii_bench.scorer.masked_text import GoldTexts, TextTrace, Trace, find_traces
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems, fault_of
@@ -63,55 +63,62 @@ class MaskingCounts:
     """MaskingCounts over masked texts; they contain no part of a text.
 
     Attributes:
-        values: number of tags.
         places: number of masked places.
-        masked: masked values by type.
+        masked: tags by type.
         readable: values by type that stay readable because a query needs them.
+        inside: values by type that stay readable inside a value that a query needs.
         not_found: number of texts that the system named and that do not occur in the text.
         in_query: values by type that occur in a query itself, without the readable ones.
         undecided: number of texts masked completely because the system gave no relevance.
     """
 
-    values: int = 0
     places: int = 0
     masked: Counter[str] = field(default_factory=Counter)
     readable: Counter[str] = field(default_factory=Counter)
+    inside: Counter[str] = field(default_factory=Counter)
     not_found: int = 0
     in_query: Counter[str] = field(default_factory=Counter)
     undecided: int = 0
 
     def include(self, others: MaskingCounts) -> None:
         """Add the counts of other texts."""
-        self.values += others.values
         self.places += others.places
         self.masked += others.masked
         self.readable += others.readable
+        self.inside += others.inside
         self.not_found += others.not_found
         self.in_query += others.in_query
         self.undecided += others.undecided
 
     def add(
         self,
+        text: str,
         answers: Answers,
         masked: Masked,
         query: str,
         in_query: Iterable[tuple[str, str]] = (),
     ) -> None:
         """Count one text; `in_query` is the result of `find_in_query`."""
-        needed = {normalise(text) for text in answers.needed or ()}
-        absent = {normalise(text) for text in masked.not_found}
-        found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
-        left, asked = Locator(masked.text), Locator(query)
-        for text, pii_type in found:
-            if text in needed:
-                self.readable[pii_type] += bool(left.spans(text))
-            elif text not in absent:
-                self.masked[pii_type] += 1
-        self.values += len(masked.mapping)
+        needed = {reading(value) for value in answers.needed or ()}
+        found = dict.fromkeys(answers.entities)
+        locator, asked = Locator(text), Locator(query)
+        left: dict[str, str] = {}
+        for value, pii_type in found:
+            if any(masked.tag_over(*span) is None for span in locator.spans(value)):
+                left.setdefault(reading(value), pii_type)
+        for key, pii_type in left.items():
+            counter = self.readable if key in needed else self.inside
+            counter[pii_type] += 1
+        types = {span.tag: span.type for span in masked.spans}
+        self.masked.update(types.values())
         self.places += masked.places
         self.not_found += len(masked.not_found)
-        for text, pii_type in found | {(normalise(text), each) for text, each in in_query}:
-            self.in_query[pii_type] += text not in needed and bool(asked.spans(text))
+        contained = {
+            (reading(value), pii_type)
+            for value, pii_type in (*found, *in_query)
+            if asked.spans(value)
+        }
+        self.in_query.update(pii_type for key, pii_type in contained if key not in needed)
         self.undecided += answers.needed is None
 
 
@@ -431,7 +438,7 @@ async def _mask(
     answers = await ask(text, query, systems, on_failure=on_failure)
     masked = mask(text, answers.entities, answers.needed or ())
     counts = MaskingCounts()
-    counts.add(answers, masked, query, await find_in_query(query, systems))
+    counts.add(text, answers, masked, query, await find_in_query(query, systems))
     return MaskedText(masked.text, counts)
 
 

@@ -361,10 +361,13 @@ def test_spans_of_a_masked_text() -> None:
     masked = mask("Ann (32) and ANN", [("Ann", "PER"), ("32", "DEM")])
 
     assert masked.spans == (
-        MaskedSpan(0, 3, "<Person>"),
-        MaskedSpan(5, 7, "<Age>"),
-        MaskedSpan(13, 16, "<Person>"),
+        MaskedSpan(0, 3, "<Person>", "PER"),
+        MaskedSpan(5, 7, "<Age>", "DEM"),
+        MaskedSpan(13, 16, "<Person>", "PER"),
     )
+    around = ((0, 3), (1, 2), (2, 9), (3, 5), (6, 20), (16, 20))
+    tags = [masked.tag_over(*span) for span in around]
+    assert tags == ["<Person>", "<Person>", "<Person>", None, "<Age>", None]
 
 
 def test_a_text_of_two_types_has_one_tag() -> None:

@@ -235,10 +235,9 @@ def test_counts_of_several_texts_are_summed() -> None:
         ("Ann Lee is 32.", None, "Old?"),
     ):
         answers = Answers(entities, needed)
-        counts.add(answers, mask(text, entities, needed or ()), query)
+        counts.add(text, answers, mask(text, entities, needed or ()), query)
 
     assert counts == MaskingCounts(
-        values=5,
         places=6,
         masked=Counter(PER=4, DEM=1),
         # The second text needs "32" too, but does not contain it.
@@ -247,3 +246,35 @@ def test_counts_of_several_texts_are_summed() -> None:
         in_query=Counter(PER=1),
         undecided=1,
     )
+
+
+def test_values_are_counted_by_what_became_of_them() -> None:
+    for text, entities, needed, expected in (
+        # All writings of a value have one tag.
+        (
+            "Ann Lee\n\nANN LEE\nann lee, PX-0045-1277 or PX00451277",
+            [("Ann Lee", "PER"), ("ANN LEE", "PER"), ("PX-0045-1277", "CODE")],
+            (),
+            MaskingCounts(places=5, masked=Counter(PER=1, CODE=1)),
+        ),
+        (
+            "Ann Lee, ANN LEE",
+            [("Ann Lee", "PER"), ("ANN LEE", "PER")],
+            ("Ann Lee",),
+            MaskingCounts(readable=Counter(PER=1)),
+        ),
+        # A value inside another one shares what becomes of that.
+        (
+            "Ann Lee lives at 14 Mill Lane, Leeds.",
+            [("14 Mill Lane, Leeds", "LOC"), ("Leeds", "LOC"), ("Ann Lee", "PER"), ("Lee", "PER")],
+            ("14 Mill Lane, Leeds",),
+            MaskingCounts(
+                places=1, masked=Counter(PER=1), readable=Counter(LOC=1), inside=Counter(LOC=1)
+            ),
+        ),
+    ):
+        counts = MaskingCounts()
+
+        counts.add(text, Answers(tuple(entities), needed), mask(text, entities, needed), "Q")
+
+        assert counts == expected
