@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import read_object, read_text, write_json, write_whole, writing
@@ -15,7 +17,6 @@ from pii_bench.runs.mask_text import MaskingCounts, MaskingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pii_bench.runs.mask_text import MaskedText
     from pii_bench.runs.run import Progress
@@ -72,13 +73,14 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
         force: mask all texts again.
 
     Raises:
-        InputFileError: one folder is inside the other, or there are no texts.
+        InputFileError: one folder is inside the other, there are no texts, or a subfolder cannot
+            be read.
     """
     inner, outer = folder.resolve(), out.resolve()
     # Masked texts would be masked again, or unmasked ones mistaken for masked ones.
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise InputFileError(out, f"must not be inside {folder}, nor contain it")
-    texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())
+    texts = _texts_below(folder)
     if not texts:
         raise InputFileError(folder, "contains no *.txt file")
     targets = {path: out / path.relative_to(folder) for path in texts}
@@ -88,6 +90,19 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
         for path in waiting
     )
     return Corpus(str(folder), len(texts), len(texts) - len(waiting), rows, lambda: None)
+
+
+def _texts_below(folder: Path) -> list[Path]:
+    def refuse(error: OSError) -> NoReturn:
+        raise InputFileError(Path(error.filename), error.strerror or "cannot be read") from error
+
+    # Not `rglob`, which skips the folders that it cannot read.
+    return sorted(
+        path
+        for parent, _, names in os.walk(folder, onerror=refuse)
+        for path in map(Path(parent).joinpath, names)
+        if path.name.endswith(".txt") and path.is_file()
+    )
 
 
 def _plain_text(masked: str | None) -> str:

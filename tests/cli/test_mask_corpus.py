@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -93,6 +95,25 @@ def test_existing_files_are_skipped_unless_forced(
     assert mask(*options, "--force") == 0
     assert there.read_bytes() == b"<Full Name> is 32.\r\n"
     assert "mask: texts: 3\n" in capsys.readouterr().err
+
+
+def test_a_subfolder_that_cannot_be_read_is_an_error(
+    letters: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    # `chmod` would not keep the administrator out.
+    def locked(path: str | Path) -> object:
+        if Path(path).name == "old":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", locked)
+
+    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
+
+    assert capsys.readouterr().err.endswith("pii-bench: letters/old: Permission denied\n")
+    assert not Path("out").exists()
 
 
 def test_a_folder_in_the_place_of_a_masked_text_is_an_error(
