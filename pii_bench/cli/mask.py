@@ -228,7 +228,8 @@ def _mask(arguments: argparse.Namespace) -> None:
     else:
         echo_exactly(masked.text)
     counts = MaskingCounts()
-    counts.add(text, answers, masked, query, in_query)
+    counts.add(text, answers, masked)
+    counts.add_query(in_query)
     _log_counts(counts)
     if arguments.explain:
         log(tabulate(found, headers="keys", disable_numparse=True))
@@ -236,11 +237,11 @@ def _mask(arguments: argparse.Namespace) -> None:
 
 async def _ask(
     text: str, query: str, systems: Sequence[System], on_failure: OnFailure
-) -> tuple[Answers, tuple[tuple[str, str], ...]]:
+) -> tuple[Answers, frozenset[tuple[str, str]]]:
     """Return the answers about the text, and the values in the query; close the systems."""
     try:
         answers = await ask(text, query, systems, on_failure=on_failure)
-        return answers, await find_in_query(query, systems)
+        return answers, await find_in_query(query, answers, systems)
     finally:
         await _close(systems)
 
@@ -363,7 +364,7 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     before = f", {corpus.done} of them masked before and not counted here" if corpus.done else ""
     _log(f"texts: {corpus.total}{before}")
     if rewriter is None:
-        _log_counts(counts)
+        _log_counts(counts, queries=arguments.query is None)
     else:
         rewriter.log_counts()
 
@@ -435,8 +436,13 @@ def _log_recipients(systems: Sequence[System]) -> None:
         _log(f"the unmasked text goes to: {recipient}{unknown}")
 
 
-def _log_counts(counts: MaskingCounts) -> None:
-    """Log what is masked and what is readable: counts by type only, no part of a text."""
+def _log_counts(counts: MaskingCounts, *, queries: bool = False) -> None:
+    """Log what is masked and what is readable: counts by type only, no part of a text.
+
+    Args:
+        counts: counts of one text or of a corpus.
+        queries: True if each text has a query of its own.
+    """
     total = counts.masked.total()
     _log(f"masked: {total} values at {counts.places} places{_by_type(counts.masked)}")
     if counts.readable.total():
@@ -449,7 +455,11 @@ def _log_counts(counts: MaskingCounts) -> None:
         _log(f"named by the system, but not found in the text: {counts.not_found}")
     if total := counts.in_query.total():
         values = "1 value" if total == 1 else f"{total} values"
-        _log(f"the query itself contains {values}{_by_type(counts.in_query)}: it is not masked")
+        whole = f"{values}{_by_type(counts.in_query)}"
+        if queries:
+            _log(f"the queries themselves contain {whole}: they are not masked")
+        else:
+            _log(f"the query itself contains {whole}: it is not masked")
 
 
 def _by_type(counts: Counter[str]) -> str:

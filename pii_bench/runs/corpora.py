@@ -179,6 +179,8 @@ def mask_corpus(
         PiiBenchError: a text cannot be read, or a masked text cannot be written.
     """
     counts = MaskingCounts()
+    # Values in the query that all texts share.
+    shared: set[tuple[str, str]] = set()
     # Rows that were handed to the masker and have no result yet.
     waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
 
@@ -196,6 +198,11 @@ def mask_corpus(
             raise MaskingError(f"{row.where}: {masked.failure} ({hint})")
         write(row.encode(masked.text))
         counts.include(masked.counts)
+        if row.query is None:
+            shared |= masked.in_query
+        else:
+            counts.add_query(masked.in_query)
         progress.advanced(failed=False)
+    counts.add_query(shared)
     corpus.finish()
     return counts

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -68,7 +69,8 @@ class MaskingCounts:
         readable: values by type that stay readable because a query needs them.
         inside: values by type that stay readable inside a value that a query needs.
         not_found: number of texts that the system named and that do not occur in the text.
-        in_query: values by type that occur in a query itself, without the readable ones.
+        in_query: values by type that occur in the queries themselves, without the needed ones; a
+            query that is asked about many texts counts once.
         undecided: number of texts masked completely because the system gave no relevance.
     """
 
@@ -90,20 +92,12 @@ class MaskingCounts:
         self.in_query += others.in_query
         self.undecided += others.undecided
 
-    def add(
-        self,
-        text: str,
-        answers: Answers,
-        masked: Masked,
-        query: str,
-        in_query: Iterable[tuple[str, str]] = (),
-    ) -> None:
-        """Count one text; `in_query` is the result of `find_in_query`."""
+    def add(self, text: str, answers: Answers, masked: Masked) -> None:
+        """Count one text, but not the values in its query."""
         needed = {reading(value) for value in answers.needed or ()}
-        found = dict.fromkeys(answers.entities)
-        locator, asked = Locator(text), Locator(query)
+        locator = Locator(text)
         left: dict[str, str] = {}
-        for value, pii_type in found:
+        for value, pii_type in dict.fromkeys(answers.entities):
             if any(masked.tag_over(*span) is None for span in locator.spans(value)):
                 left.setdefault(reading(value), pii_type)
         for key, pii_type in left.items():
@@ -113,13 +107,11 @@ class MaskingCounts:
         self.masked.update(types.values())
         self.places += masked.places
         self.not_found += len(masked.not_found)
-        contained = {
-            (reading(value), pii_type)
-            for value, pii_type in (*found, *in_query)
-            if asked.spans(value)
-        }
-        self.in_query.update(pii_type for key, pii_type in contained if key not in needed)
         self.undecided += answers.needed is None
+
+    def add_query(self, values: Iterable[tuple[str, str]]) -> None:
+        """Count the values of a query, the result of `find_in_query`."""
+        self.in_query.update(pii_type for _, pii_type in values)
 
 
 @dataclass(slots=True)
@@ -277,20 +269,26 @@ async def find(text: str, systems: Iterable[System]) -> Subjects:
     return (await _ask(detection, Sample(SAMPLE_ID, text, None, (), ()))).subjects or ()
 
 
-async def find_in_query(query: str, systems: Iterable[System]) -> tuple[tuple[str, str], ...]:
-    """Detect the PII of a query itself, as (text, type) pairs.
+async def find_in_query(
+    query: str, answers: Answers, systems: Iterable[System]
+) -> frozenset[tuple[str, str]]:
+    """Return the PII of a query itself that it does not need, as (`reading`, type) pairs.
 
-    Returns nothing if the detector is a chat model or runs on another machine, where a further
-    call costs, or if it gives no answer.
+    It is found in the query, unless the detector is a chat model or runs on another machine, where
+    a further call costs, or gives no answer; and in the text that the query is about.
     """
     (detection,) = _answering([Task.DETECTION], systems)
-    if detection.card.prompt_sha256 or detection.card.unmasked_text_to != THIS_MACHINE:
-        return ()
-    try:
-        found = await find(query, [detection])
-    except MaskingError:
-        return ()
-    return tuple(pair for subject in found for pair in subject)
+    found = list(answers.entities)
+    if not detection.card.prompt_sha256 and detection.card.unmasked_text_to == THIS_MACHINE:
+        with suppress(MaskingError):
+            found += [pair for each in await find(query, [detection]) for pair in each]
+    needed = {reading(value) for value in answers.needed or ()}
+    locator = Locator(query)
+    return frozenset(
+        (reading(value), pii_type)
+        for value, pii_type in dict.fromkeys(found)
+        if reading(value) not in needed and locator.spans(value)
+    )
 
 
 def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
@@ -357,12 +355,14 @@ class MaskedText:
 
     Attributes:
         text: the masked text; None if there was no text or the system failed.
-        counts: counts of the masked values.
+        counts: counts of the masked values, without those in the query.
+        in_query: the result of `find_in_query`.
         failure: why the text could not be masked, without quoting it; empty on success.
     """
 
     text: str | None = field(repr=False)
     counts: MaskingCounts = field(default_factory=MaskingCounts)
+    in_query: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     failure: str = ""
 
 
@@ -438,8 +438,8 @@ async def _mask(
     answers = await ask(text, query, systems, on_failure=on_failure)
     masked = mask(text, answers.entities, answers.needed or ())
     counts = MaskingCounts()
-    counts.add(text, answers, masked, query, await find_in_query(query, systems))
-    return MaskedText(masked.text, counts)
+    counts.add(text, answers, masked)
+    return MaskedText(masked.text, counts, await find_in_query(query, answers, systems))
 
 
 def mask_each_on_ray(

@@ -77,7 +77,7 @@ def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Ca
         "pii-bench mask: texts: 3",
         "pii-bench mask: masked: 2 values at 3 places (PER 2)",
         "pii-bench mask: left readable because the query needs it (DEM 1)",
-        "pii-bench mask: the query itself contains 2 values (PER 2): it is not masked",
+        "pii-bench mask: the query itself contains 1 value (PER 1): it is not masked",
     ]
 
 
@@ -155,6 +155,19 @@ def test_a_column_is_masked_for_the_query_of_each_row(
     assert ["Number 0?" in each for each in asked] == [False, True, *[False] * 4]
     assert ["Number 2?" in each for each in asked] == [*[False] * 5, True]
     assert "(DEM 1)" in capsys.readouterr().err
+
+
+def test_values_in_queries_of_rows_are_counted_by_row(
+    table: Path, replay: str, capsys: Capsys
+) -> None:
+    write_lines(table, [row | {"ask": "Is Ann Lee old?"} for row in ROWS])
+    options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl", "--model", replay)
+
+    assert mask(table, *options) == 0
+
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "pii-bench mask: the queries themselves contain 3 values (PER 3): they are not masked"
+    )
 
 
 @pytest.mark.usefixtures("no_jitter")

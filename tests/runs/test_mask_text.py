@@ -17,9 +17,11 @@ from pii_bench.runs.mask_text import (
     MaskingCounts,
     MaskingError,
     ask,
+    find_in_query,
     mask_for_query,
     masking_systems,
 )
+from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems
 from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
 from pii_bench.systems.prompted import PromptedSystem, VotedSystem
@@ -229,13 +231,13 @@ def test_counts_of_several_texts_are_summed() -> None:
     entities = (("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM"), ("Cy Orr", "PER"))
     counts = MaskingCounts()
 
-    for text, needed, query in (
-        ("Ann Lee, Bo Ek and Ann Lee are 32.", ("32",), "Is ann lee old?"),
-        ("Bo Ek", ("32",), "Old?"),
-        ("Ann Lee is 32.", None, "Old?"),
+    for text, needed in (
+        ("Ann Lee, Bo Ek and Ann Lee are 32.", ("32",)),
+        ("Bo Ek", ("32",)),
+        ("Ann Lee is 32.", None),
     ):
-        answers = Answers(entities, needed)
-        counts.add(text, answers, mask(text, entities, needed or ()), query)
+        counts.add(text, Answers(entities, needed), mask(text, entities, needed or ()))
+    counts.add_query([("ann lee", "PER")])
 
     assert counts == MaskingCounts(
         places=6,
@@ -275,6 +277,20 @@ def test_values_are_counted_by_what_became_of_them() -> None:
     ):
         counts = MaskingCounts()
 
-        counts.add(text, Answers(tuple(entities), needed), mask(text, entities, needed), "Q")
+        counts.add(text, Answers(tuple(entities), needed), mask(text, entities, needed))
 
         assert counts == expected
+
+
+def test_values_in_a_query_are_those_of_the_text_and_of_a_local_detector() -> None:
+    answers = Answers((("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM")), ("32",))
+    query = "Is ann lee of Leeds 32?"
+    words = WordDetector({"Leeds": PiiType.LOC, "32": PiiType.DEM})
+    detected = DetectedEntities(words, THIS_MACHINE)
+    local = compose_systems(detected, PredictedRelevance(NumbersNeeded()))
+
+    found = [
+        asyncio.run(find_in_query(query, answers, systems)) for systems in (local, chat(FOUND)[1])
+    ]
+
+    assert found == [{("ann lee", "PER"), ("leeds", "LOC")}, {("ann lee", "PER")}]
