@@ -364,7 +364,8 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     before = f", {corpus.done} of them masked before and not counted here" if corpus.done else ""
     _log(f"texts: {corpus.total}{before}")
     if rewriter is None:
-        _log_counts(counts, queries=arguments.query is None)
+        texts = corpus.total - corpus.done
+        _log_counts(counts, texts=texts, queries=arguments.query is None)
     else:
         rewriter.log_counts()
 
@@ -436,11 +437,12 @@ def _log_recipients(systems: Sequence[System]) -> None:
         _log(f"the unmasked text goes to: {recipient}{unknown}")
 
 
-def _log_counts(counts: MaskingCounts, *, queries: bool = False) -> None:
+def _log_counts(counts: MaskingCounts, *, texts: int = 1, queries: bool = False) -> None:
     """Log what is masked and what is readable: counts by type only, no part of a text.
 
     Args:
         counts: counts of one text or of a corpus.
+        texts: number of texts.
         queries: True if each text has a query of its own.
     """
     total = counts.masked.total()
@@ -449,8 +451,11 @@ def _log_counts(counts: MaskingCounts, *, queries: bool = False) -> None:
         _log(f"left readable because the query needs it{_by_type(counts.readable)}")
     if counts.inside.total():
         _log(f"left readable inside a value that the query needs{_by_type(counts.inside)}")
-    if counts.undecided:
-        _log("the system did not say what the query needs: everything that was found is masked")
+    undecided = "the system did not say what the query needs: everything that was found"
+    if counts.undecided and texts == 1:
+        _log(f"{undecided} is masked")
+    elif counts.undecided:
+        _log(f"for {counts.undecided} of {texts} texts {undecided} in them is masked")
     if counts.not_found:
         _log(f"named by the system, but not found in the text: {counts.not_found}")
     if total := counts.in_query.total():

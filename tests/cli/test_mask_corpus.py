@@ -235,6 +235,21 @@ def test_only_the_same_run_continues_a_table(
     assert not record.exists()
 
 
+def test_texts_without_a_relevance_decision_are_counted(
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    answers = (NEEDED, "Hm.", NEEDED)
+    protocol_server.script(*(completion(each) for pair in answers for each in (FOUND, pair)))
+    options = ("--column", "text", "--query", "Old?", "--out", "o.jsonl", *behind(protocol_server))
+
+    assert mask(table, *options, "--on-failure", "mask-all") == 0
+
+    assert (
+        "pii-bench mask: for 1 of 3 texts the system did not say what the query needs: "
+        "everything that was found in them is masked\n"
+    ) in capsys.readouterr().err
+
+
 def test_a_failure_stops_a_folder(
     letters: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
