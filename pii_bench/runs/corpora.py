@@ -70,11 +70,12 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
     Args:
         folder: folder of the texts.
         out: folder for the masked texts, under the same names.
-        force: mask all texts again.
+        force: remove the masked texts of an earlier run first.
 
     Raises:
         InputFileError: one folder is inside the other, there are no texts, or a subfolder cannot
             be read.
+        ResultsError: a masked text cannot be removed.
     """
     inner, outer = folder.resolve(), out.resolve()
     # Masked texts would be masked again, or unmasked ones mistaken for masked ones.
@@ -84,7 +85,12 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
     if not texts:
         raise InputFileError(folder, "contains no *.txt file")
     targets = {path: out / path.relative_to(folder) for path in texts}
-    waiting = [path for path in texts if force or not targets[path].is_file()]
+    if force:
+        # All of them now: a later run without `force` continues, and must not skip any.
+        for target in filter(Path.is_file, targets.values()):
+            with writing(target):
+                target.unlink()
+    waiting = [path for path in texts if not targets[path].is_file()]
     rows = (
         (Row(str(path), read_text(path), None, _plain_text), partial(write_whole, targets[path]))
         for path in waiting

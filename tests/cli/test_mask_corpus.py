@@ -97,6 +97,30 @@ def test_existing_files_are_skipped_unless_forced(
     assert "mask: texts: 3\n" in capsys.readouterr().err
 
 
+def test_a_folder_begun_with_force_continues_without_it(
+    letters: Path, replay: str, capsys: Capsys
+) -> None:
+    options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
+    out = letters.parent / "out"
+    (out / "old").mkdir(parents=True)
+    for name in ("a.txt", "old/b.txt", "other.txt"):
+        (out / name).write_text("as it was")
+    (letters / "old" / "b.txt").write_bytes(b"\xff")
+
+    assert mask(*options, "--force") == 2
+    assert set(read_folder(out)) == {"a.txt", "other.txt"}
+    (letters / "old" / "b.txt").write_text("Ann Lee")
+    assert mask(*options) == 0
+
+    assert read_folder(out) == {
+        "a.txt": b"<Full Name> is 32.\r\n",
+        "old/b.txt": b"<Full Name>",
+        "old/empty.txt": b" \n",
+        "other.txt": b"as it was",
+    }
+    assert "texts: 3, 1 of them masked before" in capsys.readouterr().err
+
+
 def test_a_subfolder_that_cannot_be_read_is_an_error(
     letters: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
