@@ -29,6 +29,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, encode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
+from pii_bench.masking.tables import KINDS
 from pii_bench.runs import corpora
 from pii_bench.runs.corpora import TableRun
 from pii_bench.runs.mask_text import (
@@ -98,6 +99,11 @@ _CORPUS: Final = (
     "Another column, query or system than in OUT.part.json is refused; for a folder, and that the "
     "input is the same, is not checked. At the first text on which the system fails, the run stops "
     "and names it."
+)
+
+
+_ONE_TEXT: Final = (
+    "--out is for a corpus, a folder or a table; one text goes to standard output: > FILE"
 )
 
 
@@ -372,6 +378,8 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
 
 def _check_corpus_arguments(arguments: argparse.Namespace) -> None:
     if arguments.file == STANDARD_INPUT:
+        if arguments.column is None and arguments.query_column is None:
+            raise PiiBenchError(_ONE_TEXT)
         raise PiiBenchError("a corpus is a folder or a table, not standard input: name it")
     if arguments.out is None:
         raise PiiBenchError("--out is missing: where do the masked texts go?")
@@ -390,6 +398,8 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
     if arguments.column is None:
         # A path that cannot be read is the first thing to report.
         open_binary(path).close()
+        if path.suffix.lower() not in KINDS:
+            raise PiiBenchError(_ONE_TEXT)
         raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
     if arguments.column == arguments.query_column:
         raise PiiBenchError("--query-column is the column of the texts, which are masked")

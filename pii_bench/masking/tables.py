@@ -78,9 +78,9 @@ def open_table(path: Path, column: str, query_column: str | None = None) -> Tabl
         UnknownNameError: If the file has another ending.
     """
     ending = path.suffix.lower()
-    if ending not in _KINDS:
-        raise UnknownNameError("ending of a table", ending, _KINDS)
-    return _KINDS[ending](path, column, query_column)
+    if ending not in KINDS:
+        raise UnknownNameError("ending of a table", ending, KINDS)
+    return KINDS[ending](path, column, query_column)
 
 
 def begin(table: Table, part: Path, *, force: bool) -> int:
@@ -243,6 +243,7 @@ def _place(path: Path, names: Sequence[str], name: str) -> int:
     raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}")
 
 
-_KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
+KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
     {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
 )
+"""What opens a table, by the ending of its file."""
