@@ -334,16 +334,18 @@ def test_a_bad_row_is_an_error_before_any_call(
     assert protocol_server.requests == []
 
 
+@pytest.mark.parametrize("blank", [" ", None])
 def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
-    table: Path, protocol_server: ProtocolServer, capsys: Capsys
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys, blank: str | None
 ) -> None:
-    write_lines(table, [{"text": "", "ask": ""}, {"text": "Ann Lee", "ask": " "}])
+    empty = [{"text": "", "ask": ""}, {"text": None, "ask": None}]
+    write_lines(table, [*empty, {"text": "Ann Lee", "ask": blank}])
     options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl")
 
     assert mask(table, *options, *behind(protocol_server)) == 2
 
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"pii-bench: {table}:2: the query is blank: what will be asked about the text?"
+        f"pii-bench: {table}:3: the query is blank: what will be asked about the text?"
     )
     assert protocol_server.requests == []
     assert not Path("o.jsonl.part").exists()
