@@ -40,10 +40,14 @@ if TYPE_CHECKING:
 
 
 TAG: Final = re.compile(
-    r"(?:<|&(?:lt|#60|#x3c);)([^<>\[\]&]+)(?:>|&(?:gt|#62|#x3e);)|\[([^<>\[\]&]+)\]",
+    # Both backslashes or none: the one in front may be the text's, and two are one in JSON.
+    r"(?P<escape>(?<!\\)\\)?(?:"
+    r"(?:<|&(?:lt|#60|#x3c);)(?P<angled>[^<>\[\]&]+)(?(escape)\\)(?:>|&(?:gt|#62|#x3e);)"
+    r"|\[(?P<squared>[^<>\[\]&]+)(?(escape)\\)\])",
     re.IGNORECASE,
 )
-"""A possible tag: `<Age>` or a variant from an answer: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`."""
+"""A possible tag: `<Age>` or a variant from an answer: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`, and
+as Markdown escapes them: `\\<Age\\>`, `\\[Age\\]`."""
 
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
@@ -186,7 +190,7 @@ def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
 
 def tag_key(match: re.Match[str]) -> str:
     """Return the `plain_key` of the name in a match of `TAG`."""
-    return plain_key(match[1] or match[2])
+    return plain_key(match["angled"] or match["squared"])
 
 
 def plain_key(name: str) -> str:
@@ -386,8 +390,9 @@ def mask(
 def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
     """Replace tags with their texts, in a masked text or in an answer that uses its tags.
 
-    Tags match in any case and spacing, and in brackets or HTML escapes. A tag with several
-    spellings gets each of them in order if it occurs exactly that often, otherwise the first.
+    Tags match in any case and spacing, in brackets, and escaped as in HTML or Markdown. A tag with
+    several spellings gets each of them in order if it occurs exactly that often, otherwise the
+    first.
 
     Raises:
         PiiBenchError: a tag of the mapping has no text.

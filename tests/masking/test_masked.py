@@ -423,6 +423,8 @@ def test_the_repr_shows_no_text() -> None:
         ("&lt;Full_Name_1&gt;, &lt;FULL NAME 2&gt;", "Ann Lee, Bo Ek"),
         ("&LT;Age&GT; &#60;Age&#62; &#x3C;Age&#x3e; &lt;Age>", "32 32 32 32"),
         ("5 &lt; 6, <b>&lt;Age&gt;</b> &amp; [x]", "5 &lt; 6, <b>32</b> &amp; [x]"),
+        ("\\<Age\\>, \\[full name 1\\], \\<Full\\_Name 2\\>", "32, Ann Lee, Bo Ek"),
+        ("C:\\<Age>, \\\\<Age\\\\>", "C:\\32, \\\\32"),
         ("Age, (Age), <Full Name 3>, [Ages]", "Age, (Age), <Full Name 3>, [Ages]"),
     ],
 )
