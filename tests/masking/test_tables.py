@@ -254,6 +254,11 @@ def test_a_broken_parquet_file_is_refused(tmp_path: Path, pq: Any) -> None:
     with pytest.raises(InputFileError, match=r"gone\.parquet: No such file"):
         open_table(tmp_path / "gone.parquet", "text")
     arrow = importlib.import_module("pyarrow")
+    pq.write_table(arrow.table({"text": ["ann lee"] * 2_000}), path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\xff" * 40 + content[44:])
+    with pytest.raises(InputFileError, match=r"in\.parquet: not a readable Parquet file$"):
+        list(open_table(path, "text").rows())
     pq.write_table(arrow.table({"text": [1]}), path)
     with pytest.raises(InputFileError, match="'text' holds int64; allowed: string or large_string"):
         open_table(path, "text")
