@@ -45,6 +45,7 @@ from pii_bench.runs.mask_text import (
     rewrite_each,
     rewriting_system,
 )
+from pii_bench.runs.on_ray import import_ray
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import Trace
@@ -100,7 +101,6 @@ _CORPUS: Final = (
     "input is the same, is not checked. At the first text on which the system fails, the run stops "
     "and names it."
 )
-
 
 _ONE_TEXT: Final = (
     "--out is for a corpus, a folder or a table; one text goes to standard output: > FILE"
@@ -353,9 +353,12 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     _check_corpus_arguments(arguments)
     rewriter = _Rewriter(arguments) if arguments.rewrite else None
     systems = rewriter.systems if rewriter else _load_masking_systems(arguments)
+    # Before OUT.part, which takes away the protection of an existing output.
+    workers = ray_workers(arguments, systems)
+    if workers is not None:
+        import_ray()
     corpus = _open_corpus(arguments)
     _log_recipients(systems)
-    workers = ray_workers(arguments, systems)
     if rewriter is not None:
         mask_texts = partial(rewrite_each, systems, rewriter.rewrite)
     elif workers is None:

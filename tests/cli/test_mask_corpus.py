@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -381,6 +382,10 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
             "unknown ending of a table '.txt' (allowe",
         ),
         ("--query Q --out o", "--out is for a corpus, a folder or a table; one text goes to stan"),
+        (
+            "rows.jsonl --column text --query Q --out o.jsonl --workers 2",
+            "--workers is for --engine ray",
+        ),
         ("letters/a.txt --query Q --out o.txt", "--out is for a corpus, a folder or a table; one"),
         ("--query Q --out o --column a", "a corpus is a folder or a table, not standard input: "),
         ("gone --query Q --out o", "gone: No such file or directory"),
@@ -398,6 +403,19 @@ def test_wrong_arguments(
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.splitlines()[-1].startswith(f"pii-bench: {what}")
+    assert read_folder(table.parent) == before
+
+
+def test_a_command_without_ray_leaves_nothing(
+    table: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    before = read_folder(table.parent)
+    options = ("--column", "text", "--query", "Q", "--out", "o.jsonl", "--model", replay)
+
+    assert mask(table, *options, "--engine", "ray") == 2
+
+    assert "pip install 'pii-bench[ray]'" in capsys.readouterr().err
     assert read_folder(table.parent) == before
 
 
