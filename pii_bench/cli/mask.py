@@ -225,16 +225,17 @@ def _mask(arguments: argparse.Namespace) -> None:
     answers, in_query = asyncio.run(_ask(text, query, systems, arguments.on_failure))
     # Frees the weights: masking a long text takes memory too.
     del systems
-    masked = mask(text, answers.entities, answers.needed or ())
+    locator = Locator(text)
+    masked = mask(text, answers.entities, answers.needed or (), locator=locator)
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
-    found = _found(text, answers, masked)
+    found = _found(locator, answers, masked)
     if arguments.json:
         echo_json({"text": masked.text, "found": found})
     else:
         echo_exactly(masked.text)
     counts = MaskingCounts()
-    counts.add(text, answers, masked)
+    counts.add(locator, answers, masked)
     counts.add_query(in_query)
     _log_counts(counts)
     if arguments.explain:
@@ -252,9 +253,8 @@ async def _ask(
         await _close(systems)
 
 
-def _found(text: str, answers: Answers, masked: Masked) -> list[dict[str, str]]:
+def _found(locator: Locator, answers: Answers, masked: Masked) -> list[dict[str, str]]:
     """Return the type and text of each value in a text, with its tag if it is masked everywhere."""
-    locator = Locator(text)
     found = []
     for value, pii_type in dict.fromkeys(answers.entities):
         tags = [masked.tag_over(*span) for span in locator.spans(value)]

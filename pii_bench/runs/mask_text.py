@@ -92,10 +92,9 @@ class MaskingCounts:
         self.in_query += others.in_query
         self.undecided += others.undecided
 
-    def add(self, text: str, answers: Answers, masked: Masked) -> None:
-        """Count one text, but not the values in its query."""
+    def add(self, locator: Locator, answers: Answers, masked: Masked) -> None:
+        """Count the text of a locator, but not the values in its query."""
         needed = {reading(value) for value in answers.needed or ()}
-        locator = Locator(text)
         left: dict[str, str] = {}
         for value, pii_type in dict.fromkeys(answers.entities):
             if any(masked.tag_over(*span) is None for span in locator.spans(value)):
@@ -436,9 +435,10 @@ async def _mask(
     systems: Sequence[System], on_failure: OnFailure, text: str, query: str
 ) -> MaskedText:
     answers = await ask(text, query, systems, on_failure=on_failure)
-    masked = mask(text, answers.entities, answers.needed or ())
+    locator = Locator(text)
+    masked = mask(text, answers.entities, answers.needed or (), locator=locator)
     counts = MaskingCounts()
-    counts.add(text, answers, masked)
+    counts.add(locator, answers, masked)
     return MaskedText(masked.text, counts, await find_in_query(query, answers, systems))
 
 

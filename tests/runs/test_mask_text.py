@@ -21,6 +21,7 @@ from pii_bench.runs.mask_text import (
     mask_for_query,
     masking_systems,
 )
+from pii_bench.scorer.locate import Locator
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems
 from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
@@ -236,7 +237,7 @@ def test_counts_of_several_texts_are_summed() -> None:
         ("Bo Ek", ("32",)),
         ("Ann Lee is 32.", None),
     ):
-        counts.add(text, Answers(entities, needed), mask(text, entities, needed or ()))
+        counts.add(Locator(text), Answers(entities, needed), mask(text, entities, needed or ()))
     counts.add_query([("ann lee", "PER")])
 
     assert counts == MaskingCounts(
@@ -277,7 +278,8 @@ def test_values_are_counted_by_what_became_of_them() -> None:
     ):
         counts = MaskingCounts()
 
-        counts.add(text, Answers(tuple(entities), needed), mask(text, entities, needed))
+        answers = Answers(tuple(entities), needed)
+        counts.add(Locator(text), answers, mask(text, entities, needed))
 
         assert counts == expected
 
