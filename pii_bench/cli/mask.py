@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,10 +26,12 @@ from pii_bench.cli.options import (
 )
 from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log, standard_input
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import decode, open_binary, read_text
+from pii_bench.files import decode, encode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
 from pii_bench.masking.mapping_file import check_target, read_mapping, write_mapping
+from pii_bench.masking.tables import KINDS
 from pii_bench.runs import corpora
+from pii_bench.runs.corpora import TableRun
 from pii_bench.runs.mask_text import (
     MaskingCounts,
     Rewriting,
@@ -42,9 +45,11 @@ from pii_bench.runs.mask_text import (
     rewrite_each,
     rewriting_system,
 )
+from pii_bench.runs.on_ray import import_ray
 from pii_bench.scorer import normalise
+from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import Trace
-from pii_bench.systems import DEFAULT_SYSTEM
+from pii_bench.systems import BALANCED, DEFAULT_SYSTEM
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
 from pii_bench.tasks import Task
@@ -92,8 +97,13 @@ _CORPUS: Final = (
     "to continue: files that exist are skipped; for a table, the complete rows in OUT.part are "
     "kept, an incomplete last line is cut off, and as many rows of the input are skipped. OUT.part "
     "becomes OUT at the end (for .parquet it holds the masked texts as JSON lines until then). "
-    "Give the same query and system again, which is not checked. At the first text on which the "
-    "system fails, the run stops and names it."
+    "Another column, query or system than in OUT.part.json is refused; for a folder, and that the "
+    "input is the same, is not checked. At the first text on which the system fails, the run stops "
+    "and names it."
+)
+
+_ONE_TEXT: Final = (
+    "--out is for a corpus, a folder or a table; one text goes to standard output: > FILE"
 )
 
 
@@ -215,16 +225,18 @@ def _mask(arguments: argparse.Namespace) -> None:
     answers, in_query = asyncio.run(_ask(text, query, systems, arguments.on_failure))
     # Frees the weights: masking a long text takes memory too.
     del systems
-    masked = mask(text, answers.entities, answers.needed or ())
+    locator = Locator(text)
+    masked = mask(text, answers.entities, answers.needed or (), locator=locator)
     if mapping is not None:
         write_mapping(mapping, masked.mapping, force=arguments.force)
-    found = _found(answers, masked)
+    found = _found(locator, answers, masked)
     if arguments.json:
         echo_json({"text": masked.text, "found": found})
     else:
         echo_exactly(masked.text)
     counts = MaskingCounts()
-    counts.add(answers, masked, query, in_query)
+    counts.add(locator, answers, masked)
+    counts.add_query(in_query)
     _log_counts(counts)
     if arguments.explain:
         log(tabulate(found, headers="keys", disable_numparse=True))
@@ -232,23 +244,24 @@ def _mask(arguments: argparse.Namespace) -> None:
 
 async def _ask(
     text: str, query: str, systems: Sequence[System], on_failure: OnFailure
-) -> tuple[Answers, tuple[tuple[str, str], ...]]:
+) -> tuple[Answers, frozenset[tuple[str, str]]]:
     """Return the answers about the text, and the values in the query; close the systems."""
     try:
         answers = await ask(text, query, systems, on_failure=on_failure)
-        return answers, await find_in_query(query, systems)
+        return answers, await find_in_query(query, answers, systems)
     finally:
         await _close(systems)
 
 
-def _found(answers: Answers, masked: Masked) -> list[dict[str, str]]:
-    """Return the type and text of each value, with its tag if it is masked."""
-    tags = {normalise(text): tag for tag, texts in masked.mapping.items() for text in texts}
-    return [
-        {"type": pii_type, "text": text, "becomes": tags.get(normalise(text), "left readable")}
-        for text, pii_type in dict.fromkeys(answers.entities)
-        if text not in masked.not_found
-    ]
+def _found(locator: Locator, answers: Answers, masked: Masked) -> list[dict[str, str]]:
+    """Return the type and text of each value in a text, with its tag if it is masked everywhere."""
+    found = []
+    for value, pii_type in dict.fromkeys(answers.entities):
+        tags = [masked.tag_over(*span) for span in locator.spans(value)]
+        if tags:
+            becomes = "left readable" if None in tags else str(tags[0])
+            found.append({"type": pii_type, "text": value, "becomes": becomes})
+    return found
 
 
 def _unmask(arguments: argparse.Namespace) -> bool:
@@ -340,9 +353,12 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     _check_corpus_arguments(arguments)
     rewriter = _Rewriter(arguments) if arguments.rewrite else None
     systems = rewriter.systems if rewriter else _load_masking_systems(arguments)
+    # Before OUT.part, which takes away the protection of an existing output.
+    workers = ray_workers(arguments, systems)
+    if workers is not None:
+        import_ray()
     corpus = _open_corpus(arguments)
     _log_recipients(systems)
-    workers = ray_workers(arguments, systems)
     if rewriter is not None:
         mask_texts = partial(rewrite_each, systems, rewriter.rewrite)
     elif workers is None:
@@ -357,13 +373,16 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     before = f", {corpus.done} of them masked before and not counted here" if corpus.done else ""
     _log(f"texts: {corpus.total}{before}")
     if rewriter is None:
-        _log_counts(counts)
+        texts = corpus.total - corpus.done
+        _log_counts(counts, texts=texts, queries=arguments.query is None)
     else:
         rewriter.log_counts()
 
 
 def _check_corpus_arguments(arguments: argparse.Namespace) -> None:
     if arguments.file == STANDARD_INPUT:
+        if arguments.column is None and arguments.query_column is None:
+            raise PiiBenchError(_ONE_TEXT)
         raise PiiBenchError("a corpus is a folder or a table, not standard input: name it")
     if arguments.out is None:
         raise PiiBenchError("--out is missing: where do the masked texts go?")
@@ -382,10 +401,21 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
     if arguments.column is None:
         # A path that cannot be read is the first thing to report.
         open_binary(path).close()
+        if path.suffix.lower() not in KINDS:
+            raise PiiBenchError(_ONE_TEXT)
         raise PiiBenchError(f"--column is missing: which column of {path} holds the texts?")
     if arguments.column == arguments.query_column:
         raise PiiBenchError("--query-column is the column of the texts, which are masked")
-    return corpora.corpus_of_table(path, out, arguments.column, arguments.query_column, force=force)
+    query = arguments.query
+    run = TableRun(
+        column=arguments.column,
+        query_column=arguments.query_column,
+        query_sha256=None if query is None else hashlib.sha256(encode(query)).hexdigest(),
+        system=arguments.model,
+        keep=arguments.keep or BALANCED,
+        rewrite=arguments.rewrite,
+    )
+    return corpora.corpus_of_table(path, out, run, force=force)
 
 
 def _load_masking_systems(arguments: argparse.Namespace) -> Sequence[System]:
@@ -420,18 +450,34 @@ def _log_recipients(systems: Sequence[System]) -> None:
         _log(f"the unmasked text goes to: {recipient}{unknown}")
 
 
-def _log_counts(counts: MaskingCounts) -> None:
-    """Log what is masked and what is readable: counts by type only, no part of a text."""
-    _log(f"masked: {counts.values} values at {counts.places} places{_by_type(counts.masked)}")
+def _log_counts(counts: MaskingCounts, *, texts: int = 1, queries: bool = False) -> None:
+    """Log what is masked and what is readable: counts by type only, no part of a text.
+
+    Args:
+        counts: counts of one text or of a corpus.
+        texts: number of texts.
+        queries: True if each text has a query of its own.
+    """
+    total = counts.masked.total()
+    _log(f"masked: {total} values at {counts.places} places{_by_type(counts.masked)}")
     if counts.readable.total():
         _log(f"left readable because the query needs it{_by_type(counts.readable)}")
-    if counts.undecided:
-        _log("the system did not say what the query needs: everything that was found is masked")
+    if counts.inside.total():
+        _log(f"left readable inside a value that the query needs{_by_type(counts.inside)}")
+    undecided = "the system did not say what the query needs: everything that was found"
+    if counts.undecided and texts == 1:
+        _log(f"{undecided} is masked")
+    elif counts.undecided:
+        _log(f"for {counts.undecided} of {texts} texts {undecided} in them is masked")
     if counts.not_found:
         _log(f"named by the system, but not found in the text: {counts.not_found}")
     if total := counts.in_query.total():
         values = "1 value" if total == 1 else f"{total} values"
-        _log(f"the query itself contains {values}{_by_type(counts.in_query)}: it is not masked")
+        whole = f"{values}{_by_type(counts.in_query)}"
+        if queries:
+            _log(f"the queries themselves contain {whole}: they are not masked")
+        else:
+            _log(f"the query itself contains {whole}: it is not masked")
 
 
 def _by_type(counts: Counter[str]) -> str:

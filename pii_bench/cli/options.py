@@ -14,7 +14,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
 from pii_bench.models.catalog import LOCAL, TIMEOUT, ModelOptions, has_provider, resolve
 from pii_bench.systems import KEEP
-from pii_bench.systems.base import THIS_MACHINE, require_local
+from pii_bench.systems.base import THIS_MACHINE, require_local, sending_of
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
@@ -318,8 +318,15 @@ def concurrency_of(arguments: argparse.Namespace, model: str | None) -> int:
     return arguments.concurrency or (1 if local else 8)
 
 
-def ray_workers(arguments: argparse.Namespace, systems: Iterable[System]) -> int | None:
+def ray_workers(
+    arguments: argparse.Namespace, systems: Iterable[System], instead: str = ""
+) -> int | None:
     """Return the number of Ray workers; None to run in this process.
+
+    Args:
+        arguments: those of `add_engine`.
+        systems: the systems to distribute.
+        instead: what the command has for systems that call another machine, for the error.
 
     Raises:
         PiiBenchError: `--workers` is given without Ray, or a system calls another machine.
@@ -331,8 +338,8 @@ def ray_workers(arguments: argparse.Namespace, systems: Iterable[System]) -> int
     for system in systems:
         if system.card.unmasked_text_to != THIS_MACHINE:
             raise PiiBenchError(
-                f"--engine ray is for systems of this machine, not for {system.card.model!r}, "
-                f"which sends texts to {system.card.unmasked_text_to}: use --concurrency"
+                "--engine ray is for systems of this machine; "
+                f"{system.card.model!r} {sending_of(system.card)}{instead}"
             )
     workers: int | None = arguments.workers
     return workers or os.cpu_count() or 1

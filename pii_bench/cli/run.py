@@ -213,7 +213,7 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     jobs = [
         Job.of(system, dataset, arguments.limit, root) for dataset in datasets for system in systems
     ]
-    workers = ray_workers(arguments, systems)
+    workers = ray_workers(arguments, systems, "; use --concurrency for other machines")
     map_samples: MapTaskSamples | None = None
     if workers is not None:
         map_samples = partial(respond_on_ray, arguments.model, options, workers)

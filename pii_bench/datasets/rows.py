@@ -79,10 +79,18 @@ def parquet_schema(path: Path) -> Any:
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yield the rows of a Parquet file in batches of some thousand."""
-    _, parquet = import_arrow()
-    with parquet.ParquetFile(path) as file:
-        yield from file.iter_batches(_BATCH_SIZE, columns=columns)
+    """Yield the rows of a Parquet file in batches of some thousand.
+
+    Raises:
+        InputFileError: the file cannot be read.
+        MissingExtraError: pyarrow is not installed.
+    """
+    arrow, parquet = import_arrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(_BATCH_SIZE, columns=columns)
+    except (OSError, arrow.ArrowException):
+        raise InputFileError(path, "not a readable Parquet file") from None
 
 
 def import_arrow() -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
@@ -39,10 +40,14 @@ if TYPE_CHECKING:
 
 
 TAG: Final = re.compile(
-    r"(?:<|&(?:lt|#60|#x3c);)([^<>\[\]&]+)(?:>|&(?:gt|#62|#x3e);)|\[([^<>\[\]&]+)\]",
+    # Both backslashes or none: the one in front may be the text's, and two are one in JSON.
+    r"(?P<escape>(?<!\\)\\)?(?:"
+    r"(?:<|&(?:lt|#60|#x3c);)(?P<angled>[^<>\[\]&]+)(?(escape)\\)(?:>|&(?:gt|#62|#x3e);)"
+    r"|\[(?P<squared>[^<>\[\]&]+)(?(escape)\\)\])",
     re.IGNORECASE,
 )
-"""A possible tag: `<Age>` or a variant from an answer: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`."""
+"""A possible tag: `<Age>` or a variant from an answer: `[Age]`, `&lt;Age&gt;`, `&#60;Age&#62;`, and
+as Markdown escapes them: `\\<Age\\>`, `\\[Age\\]`."""
 
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
@@ -186,7 +191,7 @@ def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
 
 def tag_key(match: re.Match[str]) -> str:
     """Return the `plain_key` of the name in a match of `TAG`."""
-    return plain_key(match[1] or match[2])
+    return plain_key(match["angled"] or match["squared"])
 
 
 def plain_key(name: str) -> str:
@@ -305,6 +310,7 @@ class MaskedSpan:
     start: int
     end: int
     tag: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +334,12 @@ class Masked:
     def places(self) -> int:
         """The number of masked spans."""
         return len(self.spans)
+
+    def tag_over(self, start: int, end: int) -> str | None:
+        """Return the first tag that replaces a part of a span of the original text, or None."""
+        place = bisect_right(self.spans, start, key=lambda span: span.end)
+        overlaps = place < len(self.spans) and self.spans[place].start < end
+        return self.spans[place].tag if overlaps else None
 
 
 def mask(
@@ -362,11 +374,11 @@ def mask(
     spans: list[MaskedSpan] = []
     occurrences: dict[str, list[str]] = {}
     position = 0
-    for start, end in plan.spans:
+    for start, end, _, pii_type in plan.claims:
         value = text[start:end]
         tag = tags[reading(value)]
         parts += [text[position:start], tag]
-        spans.append(MaskedSpan(start, end, tag))
+        spans.append(MaskedSpan(start, end, tag, pii_type))
         occurrences.setdefault(tag, []).append(value)
         position = end
     mapping = {
@@ -379,8 +391,9 @@ def mask(
 def unmask(masked_text: str, mapping: Mapping[str, tuple[str, ...]]) -> str:
     """Replace tags with their texts, in a masked text or in an answer that uses its tags.
 
-    Tags match in any case and spacing, and in brackets or HTML escapes. A tag with several
-    spellings gets each of them in order if it occurs exactly that often, otherwise the first.
+    Tags match in any case and spacing, in brackets, and escaped as in HTML or Markdown. A tag with
+    several spellings gets each of them in order if it occurs exactly that often, otherwise the
+    first.
 
     Raises:
         PiiBenchError: a tag of the mapping has no text.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.rows import (
     BOM,
@@ -78,9 +78,9 @@ def open_table(path: Path, column: str, query_column: str | None = None) -> Tabl
         UnknownNameError: If the file has another ending.
     """
     ending = path.suffix.lower()
-    if ending not in _KINDS:
-        raise UnknownNameError("ending of a table", ending, _KINDS)
-    return _KINDS[ending](path, column, query_column)
+    if ending not in KINDS:
+        raise UnknownNameError("ending of a table", ending, KINDS)
+    return KINDS[ending](path, column, query_column)
 
 
 def begin(table: Table, part: Path, *, force: bool) -> int:
@@ -129,15 +129,19 @@ def _json_lines(path: Path, column: str, query_column: str | None) -> Table:
     def rows() -> Iterator[Row]:
         for line, _, raw, record in read_places(path):
             try:
-                # A null is a missing value, but a missing key may be a misspelt column.
-                text = None if record.get(column, "") is None else get(record, column, str)
-                query = query_column and get(record, query_column, str)
+                text = _cell(record, column)
+                query = None if query_column is None else _cell(record, query_column) or ""
             except RecordError as error:
                 raise InputFileError(path, str(error), line=line) from None
             written = raw.decode("utf-8-sig").strip()
             yield Row(f"{path}:{line}", text, query, partial(_json_line, written, column))
 
     return Table(rows, _rename)
+
+
+def _cell(record: dict[str, Any], column: str) -> str | None:
+    # A null is a missing value, but a missing key may be a misspelt column.
+    return None if record.get(column, "") is None else get(record, column, str)
 
 
 def _json_line(line: str, column: str, masked: str | None) -> str:
@@ -243,6 +247,7 @@ def _place(path: Path, names: Sequence[str], name: str) -> int:
     raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}")
 
 
-_KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
+KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
     {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
 )
+"""What opens a table, by the ending of its file."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import read_text, write_whole
+from pii_bench.files import read_object, read_text, write_json, write_whole, writing
 from pii_bench.masking.tables import Row, append, begin, open_table
 from pii_bench.runs.mask_text import MaskingCounts, MaskingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pii_bench.runs.mask_text import MaskedText
     from pii_bench.runs.run import Progress
@@ -42,26 +43,54 @@ class Corpus:
     finish: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class TableRun:
+    """What all runs that fill one `OUT.part` must share; stored beside it, in `OUT.part.json`.
+
+    Attributes:
+        column: column of the texts.
+        query_column: column of the queries; None if all texts share one query.
+        query_sha256: SHA-256 of the shared query, 64 hexadecimal digits; None without one.
+        system: name of the system.
+        keep: `--keep` setting.
+        rewrite: True if the texts are rewritten instead of masked.
+    """
+
+    column: str
+    query_column: str | None
+    query_sha256: str | None
+    system: str
+    keep: str
+    rewrite: bool
+
+
 def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
     """Return all *.txt files below a folder that are not in `out` yet.
 
     Args:
         folder: folder of the texts.
         out: folder for the masked texts, under the same names.
-        force: mask all texts again.
+        force: remove the masked texts of an earlier run first.
 
     Raises:
-        InputFileError: one folder is inside the other, or there are no texts.
+        InputFileError: one folder is inside the other, there are no texts, or a subfolder cannot
+            be read.
+        ResultsError: a masked text cannot be removed.
     """
     inner, outer = folder.resolve(), out.resolve()
     # Masked texts would be masked again, or unmasked ones mistaken for masked ones.
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise InputFileError(out, f"must not be inside {folder}, nor contain it")
-    texts = sorted(path for path in folder.rglob("*.txt") if path.is_file())
+    texts = _texts_below(folder)
     if not texts:
         raise InputFileError(folder, "contains no *.txt file")
     targets = {path: out / path.relative_to(folder) for path in texts}
-    waiting = [path for path in texts if force or not targets[path].is_file()]
+    if force:
+        # All of them now: a later run without `force` continues, and must not skip any.
+        for target in filter(Path.is_file, targets.values()):
+            with writing(target):
+                target.unlink()
+    waiting = [path for path in texts if not targets[path].is_file()]
     rows = (
         (Row(str(path), read_text(path), None, _plain_text), partial(write_whole, targets[path]))
         for path in waiting
@@ -69,24 +98,35 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
     return Corpus(str(folder), len(texts), len(texts) - len(waiting), rows, lambda: None)
 
 
+def _texts_below(folder: Path) -> list[Path]:
+    def refuse(error: OSError) -> NoReturn:
+        raise InputFileError(Path(error.filename), error.strerror or "cannot be read") from error
+
+    # Not `rglob`, which skips the folders that it cannot read.
+    return sorted(
+        path
+        for parent, _, names in os.walk(folder, onerror=refuse)
+        for path in map(Path(parent).joinpath, names)
+        if path.name.endswith(".txt") and path.is_file()
+    )
+
+
 def _plain_text(masked: str | None) -> str:
     return masked or ""
 
 
-def corpus_of_table(
-    path: Path, out: Path, column: str, query_column: str | None, *, force: bool
-) -> Corpus:
+def corpus_of_table(path: Path, out: Path, run: TableRun, *, force: bool) -> Corpus:
     """Return the rows of a table that are not in `OUT.part` yet.
 
     Args:
         path: the table.
         out: the masked table, with the same suffix.
-        column: column of the texts.
-        query_column: column of the queries; None if all texts share one query.
+        run: columns, query and system.
         force: start again from the first row.
 
     Raises:
-        InputFileError: the table cannot be read, or `out` cannot be used.
+        InputFileError: the table cannot be read, `out` cannot be used, or another run began
+            `OUT.part`.
         PiiBenchError: a row with a text has a blank query.
     """
     if out.suffix.lower() != path.suffix.lower():
@@ -94,9 +134,12 @@ def corpus_of_table(
     if out.resolve() == path.resolve():
         raise InputFileError(out, "is the input itself")
     part = out.with_name(f"{out.name}.part")
+    record = out.with_name(f"{part.name}.json")
     if out.exists() and not force and not part.exists():
         raise InputFileError(out, "exists already; --force replaces it")
-    table = open_table(path, column, query_column)
+    table = open_table(path, run.column, run.query_column)
+    if part.exists() and record.exists() and not force:
+        _check_same(run, part, record)
     total = 0
     # Reading all rows reports a bad one before the first text is masked.
     for row in table.rows():
@@ -107,8 +150,29 @@ def corpus_of_table(
     done = begin(table, part, force=force)
     if done > total:
         raise InputFileError(part, f"has {done} rows, {path} only {total}; --force starts again")
+    # Only now: a crash before `begin` must not leave the rows of another run with this record.
+    write_json(record, run)
+
+    def finish() -> None:
+        table.finish(part, out)
+        with writing(record):
+            record.unlink()
+
     rows = ((row, partial(append, part)) for row in islice(table.rows(), done, None))
-    return Corpus(str(path), total, done, rows, partial(table.finish, part, out))
+    return Corpus(str(path), total, done, rows, finish)
+
+
+def _check_same(run: TableRun, part: Path, record: Path) -> None:
+    begun = read_object(record, "record of a run", dict)
+    for name, value in asdict(run).items():
+        before = begun.get(name)
+        if before == value:
+            continue
+        if name == "query_sha256":
+            what = "query"
+        else:
+            what = f"{name.replace('_', ' ')} ({before!r}, now {value!r})"
+        raise InputFileError(part, f"was begun with another {what}; --force starts again")
 
 
 def mask_corpus(
@@ -121,6 +185,8 @@ def mask_corpus(
         PiiBenchError: a text cannot be read, or a masked text cannot be written.
     """
     counts = MaskingCounts()
+    # Values in the query that all texts share.
+    shared: set[tuple[str, str]] = set()
     # Rows that were handed to the masker and have no result yet.
     waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
 
@@ -138,6 +204,11 @@ def mask_corpus(
             raise MaskingError(f"{row.where}: {masked.failure} ({hint})")
         write(row.encode(masked.text))
         counts.include(masked.counts)
+        if row.query is None:
+            shared |= masked.in_query
+        else:
+            counts.add_query(masked.in_query)
         progress.advanced(failed=False)
+    counts.add_query(shared)
     corpus.finish()
     return counts

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -18,7 +19,7 @@ from pii_bench.models.base import CallError, Completion, Finish
 from pii_bench.prompting.parsing.answers import Stage
 from pii_bench.runs.responses import read_response
 from pii_bench.scorer import normalise
-from pii_bench.scorer.locate import Locator
+from pii_bench.scorer.locate import Locator, reading
 from pii_bench.scorer.masked_text import GoldTexts, TextTrace, Trace, find_traces
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems, fault_of
@@ -63,56 +64,53 @@ class MaskingCounts:
     """MaskingCounts over masked texts; they contain no part of a text.
 
     Attributes:
-        values: number of tags.
         places: number of masked places.
-        masked: masked values by type.
+        masked: tags by type.
         readable: values by type that stay readable because a query needs them.
+        inside: values by type that stay readable inside a value that a query needs.
         not_found: number of texts that the system named and that do not occur in the text.
-        in_query: values by type that occur in a query itself, without the readable ones.
+        in_query: values by type that occur in the queries themselves, without the needed ones; a
+            query that is asked about many texts counts once.
         undecided: number of texts masked completely because the system gave no relevance.
     """
 
-    values: int = 0
     places: int = 0
     masked: Counter[str] = field(default_factory=Counter)
     readable: Counter[str] = field(default_factory=Counter)
+    inside: Counter[str] = field(default_factory=Counter)
     not_found: int = 0
     in_query: Counter[str] = field(default_factory=Counter)
     undecided: int = 0
 
     def include(self, others: MaskingCounts) -> None:
         """Add the counts of other texts."""
-        self.values += others.values
         self.places += others.places
         self.masked += others.masked
         self.readable += others.readable
+        self.inside += others.inside
         self.not_found += others.not_found
         self.in_query += others.in_query
         self.undecided += others.undecided
 
-    def add(
-        self,
-        answers: Answers,
-        masked: Masked,
-        query: str,
-        in_query: Iterable[tuple[str, str]] = (),
-    ) -> None:
-        """Count one text; `in_query` is the result of `find_in_query`."""
-        needed = {normalise(text) for text in answers.needed or ()}
-        absent = {normalise(text) for text in masked.not_found}
-        found = {(normalise(text), pii_type) for text, pii_type in answers.entities}
-        left, asked = Locator(masked.text), Locator(query)
-        for text, pii_type in found:
-            if text in needed:
-                self.readable[pii_type] += bool(left.spans(text))
-            elif text not in absent:
-                self.masked[pii_type] += 1
-        self.values += len(masked.mapping)
+    def add(self, locator: Locator, answers: Answers, masked: Masked) -> None:
+        """Count the text of a locator, but not the values in its query."""
+        needed = {reading(value) for value in answers.needed or ()}
+        left: dict[str, str] = {}
+        for value, pii_type in dict.fromkeys(answers.entities):
+            if any(masked.tag_over(*span) is None for span in locator.spans(value)):
+                left.setdefault(reading(value), pii_type)
+        for key, pii_type in left.items():
+            counter = self.readable if key in needed else self.inside
+            counter[pii_type] += 1
+        types = {span.tag: span.type for span in masked.spans}
+        self.masked.update(types.values())
         self.places += masked.places
         self.not_found += len(masked.not_found)
-        for text, pii_type in found | {(normalise(text), each) for text, each in in_query}:
-            self.in_query[pii_type] += text not in needed and bool(asked.spans(text))
         self.undecided += answers.needed is None
+
+    def add_query(self, values: Iterable[tuple[str, str]]) -> None:
+        """Count the values of a query, the result of `find_in_query`."""
+        self.in_query.update(pii_type for _, pii_type in values)
 
 
 @dataclass(slots=True)
@@ -267,20 +265,26 @@ async def find(text: str, systems: Iterable[System]) -> Subjects:
     return (await _ask(detection, Sample(SAMPLE_ID, text, None, (), ()))).subjects or ()
 
 
-async def find_in_query(query: str, systems: Iterable[System]) -> tuple[tuple[str, str], ...]:
-    """Detect the PII of a query itself, as (text, type) pairs.
+async def find_in_query(
+    query: str, answers: Answers, systems: Iterable[System]
+) -> frozenset[tuple[str, str]]:
+    """Return the PII of a query itself that it does not need, as (`reading`, type) pairs.
 
-    Returns nothing if the detector is a chat model or runs on another machine, where a further
-    call costs, or if it gives no answer.
+    It is found in the query, unless the detector is a chat model or runs on another machine, where
+    a further call costs, or gives no answer; and in the text that the query is about.
     """
     (detection,) = _answering([Task.DETECTION], systems)
-    if detection.card.prompt_sha256 or detection.card.unmasked_text_to != THIS_MACHINE:
-        return ()
-    try:
-        found = await find(query, [detection])
-    except MaskingError:
-        return ()
-    return tuple(pair for subject in found for pair in subject)
+    found = list(answers.entities)
+    if not detection.card.prompt_sha256 and detection.card.unmasked_text_to == THIS_MACHINE:
+        with suppress(MaskingError):
+            found += [pair for each in await find(query, [detection]) for pair in each]
+    needed = {reading(value) for value in answers.needed or ()}
+    locator = Locator(query)
+    return frozenset(
+        (reading(value), pii_type)
+        for value, pii_type in dict.fromkeys(found)
+        if reading(value) not in needed and locator.spans(value)
+    )
 
 
 def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
@@ -347,12 +351,14 @@ class MaskedText:
 
     Attributes:
         text: the masked text; None if there was no text or the system failed.
-        counts: counts of the masked values.
+        counts: counts of the masked values, without those in the query.
+        in_query: the result of `find_in_query`.
         failure: why the text could not be masked, without quoting it; empty on success.
     """
 
     text: str | None = field(repr=False)
     counts: MaskingCounts = field(default_factory=MaskingCounts)
+    in_query: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     failure: str = ""
 
 
@@ -426,10 +432,11 @@ async def _mask(
     systems: Sequence[System], on_failure: OnFailure, text: str, query: str
 ) -> MaskedText:
     answers = await ask(text, query, systems, on_failure=on_failure)
-    masked = mask(text, answers.entities, answers.needed or ())
+    locator = Locator(text)
+    masked = mask(text, answers.entities, answers.needed or (), locator=locator)
     counts = MaskingCounts()
-    counts.add(answers, masked, query, await find_in_query(query, systems))
-    return MaskedText(masked.text, counts)
+    counts.add(locator, answers, masked)
+    return MaskedText(masked.text, counts, await find_in_query(query, answers, systems))
 
 
 def mask_each_on_ray(

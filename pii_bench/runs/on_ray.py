@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -45,14 +46,7 @@ def map_on_ray(
     Raises:
         MissingExtraError: Ray is not installed.
     """
-    # Turn off Ray's usage statistics.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-        import ray.data
-    except ImportError:
-        raise MissingExtraError("Ray", "pip install -e '.[ray]'") from None
-
+    ray = import_ray()
     starts = not ray.is_initialized()
     if starts:
         own = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers}
@@ -80,6 +74,21 @@ def map_on_ray(
     finally:
         if starts:
             ray.shutdown()
+
+
+def import_ray() -> Any:
+    """Import Ray with its module `data`.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+    # Turn off Ray's usage statistics.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import_module("ray.data")
+        return import_module("ray")
+    except ImportError:
+        raise MissingExtraError("Ray", "pip install -e '.[ray]'") from None
 
 
 class _Stage:

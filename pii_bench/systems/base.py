@@ -97,13 +97,17 @@ def require_local(systems: Iterable[System]) -> None:
     """
     for system in systems:
         card = system.card
-        if card.unmasked_text_to == UNKNOWN_RECIPIENT:
-            raise PiiBenchError(
-                f"--local-only: system {card.model!r} ({card.prompt}) does not say where it sends "
-                f"unmasked text; if nowhere, set its card's unmasked_text_to to {THIS_MACHINE!r}"
-            )
         if card.unmasked_text_to != THIS_MACHINE:
             raise PiiBenchError(
-                f"--local-only: system {card.model!r} ({card.prompt}) sends unmasked text to "
-                f"{card.unmasked_text_to}, which is not this machine"
+                f"--local-only: system {card.model!r} ({card.prompt}) {sending_of(card)}"
             )
+
+
+def sending_of(card: SystemCard) -> str:
+    """Say where a system that is not of this machine sends unmasked text, as a predicate."""
+    if card.unmasked_text_to == UNKNOWN_RECIPIENT:
+        return (
+            "does not say where it sends unmasked text; if nowhere, set its card's "
+            f"unmasked_text_to to {THIS_MACHINE!r}"
+        )
+    return f"sends unmasked text to {card.unmasked_text_to}, which is not this machine"

@@ -316,9 +316,9 @@ class StreamUnmasker:
         mapping: tag to the texts that it replaced.
     """
 
-    # An unfinished tag at the end of a text.
+    # An unfinished tag at the end of a text, with the backslashes before it.
     _OPEN: Final = re.compile(
-        r"[<\[][^<>\[\]&]*$|&lt;[^<>\[\]&]*(?:&(?:gt?)?)?$|&(?:lt?)?$",
+        r"\\*(?:(?:[<\[]|&lt;)[^<>\[\]&]*(?:&(?:gt?)?)?|&(?:lt?)?)$|\\+$",
     )
 
     def __init__(self, mapping: Mapping[str, tuple[str, ...]]) -> None:

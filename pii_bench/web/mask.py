@@ -28,7 +28,6 @@ from starlette.responses import Response
 import pii_bench
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
-from pii_bench.masking.masked import make_plan
 from pii_bench.runs.mask_text import OnFailure
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
@@ -372,10 +371,8 @@ def masked_text(
     found, keep = list(dict.fromkeys(entities)), needed or ()
     locator = Locator(text)
     masked = mask(text, found, keep, locator=locator)
-    claims = make_plan(text, found, keep, locator).claims
     spans = [
-        Span(start=span.start, end=span.end, type=claim.label, tag=span.tag)
-        for span, claim in zip(masked.spans, claims, strict=True)
+        Span(start=span.start, end=span.end, type=span.type, tag=span.tag) for span in masked.spans
     ]
     spans += _readable(found, keep, locator, spans)
     return Masked(

@@ -87,6 +87,27 @@ def test_explain_lists_each_value_and_its_tag(letter: Path, capsys: Capsys) -> N
     ]
 
 
+def test_explain_tells_what_became_of_values_inside_others(capsys: Capsys) -> None:
+    letter = Path("letter.txt")
+    letter.write_text("Ann Lee lives at 14 Mill Lane, Leeds.")
+    found = '{"14 Mill Lane, Leeds": "LOC", "Leeds": "LOC", "Ann Lee": "PER", "Lee": "PER"}'
+    name = system(Path(), f"Subject1{found}", '### Answer: ["14 Mill Lane, Leeds", "London"]')
+
+    assert mask(letter, "--model", name, "--explain") == 0
+
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "pii-bench mask: masked: 1 values at 1 places (PER 1)",
+        "pii-bench mask: left readable because the query needs it (LOC 1)",
+        "pii-bench mask: left readable inside a value that the query needs (LOC 1)",
+        "type    text                 becomes",
+        "------  -------------------  -------------",
+        "LOC     14 Mill Lane, Leeds  left readable",
+        "LOC     Leeds                left readable",
+        "PER     Ann Lee              <Full Name>",
+        "PER     Lee                  <Full Name>",
+    ]
+
+
 def test_the_default_system_masks_standard_input_on_this_machine(
     capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

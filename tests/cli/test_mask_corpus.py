@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -75,7 +78,7 @@ def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Ca
         "pii-bench mask: texts: 3",
         "pii-bench mask: masked: 2 values at 3 places (PER 2)",
         "pii-bench mask: left readable because the query needs it (DEM 1)",
-        "pii-bench mask: the query itself contains 2 values (PER 2): it is not masked",
+        "pii-bench mask: the query itself contains 1 value (PER 1): it is not masked",
     ]
 
 
@@ -93,6 +96,49 @@ def test_existing_files_are_skipped_unless_forced(
     assert mask(*options, "--force") == 0
     assert there.read_bytes() == b"<Full Name> is 32.\r\n"
     assert "mask: texts: 3\n" in capsys.readouterr().err
+
+
+def test_a_folder_begun_with_force_continues_without_it(
+    letters: Path, replay: str, capsys: Capsys
+) -> None:
+    options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
+    out = letters.parent / "out"
+    (out / "old").mkdir(parents=True)
+    for name in ("a.txt", "old/b.txt", "other.txt"):
+        (out / name).write_text("as it was")
+    (letters / "old" / "b.txt").write_bytes(b"\xff")
+
+    assert mask(*options, "--force") == 2
+    assert set(read_folder(out)) == {"a.txt", "other.txt"}
+    (letters / "old" / "b.txt").write_text("Ann Lee")
+    assert mask(*options) == 0
+
+    assert read_folder(out) == {
+        "a.txt": b"<Full Name> is 32.\r\n",
+        "old/b.txt": b"<Full Name>",
+        "old/empty.txt": b" \n",
+        "other.txt": b"as it was",
+    }
+    assert "texts: 3, 1 of them masked before" in capsys.readouterr().err
+
+
+def test_a_subfolder_that_cannot_be_read_is_an_error(
+    letters: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    # `chmod` would not keep the administrator out.
+    def locked(path: str | Path) -> object:
+        if Path(path).name == "old":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", locked)
+
+    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
+
+    assert capsys.readouterr().err.endswith("pii-bench: letters/old: Permission denied\n")
+    assert not Path("out").exists()
 
 
 def test_a_folder_in_the_place_of_a_masked_text_is_an_error(
@@ -136,6 +182,19 @@ def test_a_column_is_masked_for_the_query_of_each_row(
     assert "(DEM 1)" in capsys.readouterr().err
 
 
+def test_values_in_queries_of_rows_are_counted_by_row(
+    table: Path, replay: str, capsys: Capsys
+) -> None:
+    write_lines(table, [row | {"ask": "Is Ann Lee old?"} for row in ROWS])
+    options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl", "--model", replay)
+
+    assert mask(table, *options) == 0
+
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "pii-bench mask: the queries themselves contain 3 values (PER 3): they are not masked"
+    )
+
+
 @pytest.mark.usefixtures("no_jitter")
 def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
@@ -163,6 +222,57 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     assert read_lines(out) == MASKED
     assert not part.exists()
     assert "texts: 3, 1 of them masked before and not counted here" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_jitter")
+@pytest.mark.parametrize(
+    ("others", "what"),
+    [
+        (["--column", "ask"], "column ('text', now 'ask')"),
+        (["--query", "Young?"], "query"),
+        (["--model", "encoder"], "system ('openai/m', now 'encoder')"),
+        (["--rewrite"], "rewrite (False, now True)"),
+    ],
+)
+def test_only_the_same_run_continues_a_table(
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys, others: list[str], what: str
+) -> None:
+    part, record = Path("o.jsonl.part"), Path("o.jsonl.part.json")
+    server = ("--base-url", protocol_server.url)
+    options = (table, "--column", "text", "--query", "Old?", "--out", "o.jsonl")
+    failed = Reply(status=400, body={"error": {"message": "No."}})
+    protocol_server.script(completion(FOUND), completion(NEEDED), failed)
+    assert mask(*options, "--model", "openai/m", *server) == 2
+    begun = part.read_bytes(), record.read_bytes()
+
+    model = ("--model", "openai/m", *(() if "encoder" in others else server))
+    assert mask(*options, *model, *others) == 2
+
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == f"pii-bench: {part}: was begun with another {what}; --force starts again"
+    assert (part.read_bytes(), record.read_bytes()) == begun
+    assert "Old?" not in record.read_text()
+
+    protocol_server.script(*[completion(FOUND), completion("### Answer: []")] * 3)
+    asked = ("--query", "Young?", "--model", "openai/m", *server, "--force")
+    assert mask(*options, *asked) == 0
+    assert len(read_lines(Path("o.jsonl"))) == 3
+    assert not record.exists()
+
+
+def test_texts_without_a_relevance_decision_are_counted(
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    answers = (NEEDED, "Hm.", NEEDED)
+    protocol_server.script(*(completion(each) for pair in answers for each in (FOUND, pair)))
+    options = ("--column", "text", "--query", "Old?", "--out", "o.jsonl", *behind(protocol_server))
+
+    assert mask(table, *options, "--on-failure", "mask-all") == 0
+
+    assert (
+        "pii-bench mask: for 1 of 3 texts the system did not say what the query needs: "
+        "everything that was found in them is masked\n"
+    ) in capsys.readouterr().err
 
 
 def test_a_failure_stops_a_folder(
@@ -225,16 +335,18 @@ def test_a_bad_row_is_an_error_before_any_call(
     assert protocol_server.requests == []
 
 
+@pytest.mark.parametrize("blank", [" ", None])
 def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
-    table: Path, protocol_server: ProtocolServer, capsys: Capsys
+    table: Path, protocol_server: ProtocolServer, capsys: Capsys, blank: str | None
 ) -> None:
-    write_lines(table, [{"text": "", "ask": ""}, {"text": "Ann Lee", "ask": " "}])
+    empty = [{"text": "", "ask": ""}, {"text": None, "ask": None}]
+    write_lines(table, [*empty, {"text": "Ann Lee", "ask": blank}])
     options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl")
 
     assert mask(table, *options, *behind(protocol_server)) == 2
 
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"pii-bench: {table}:2: the query is blank: what will be asked about the text?"
+        f"pii-bench: {table}:3: the query is blank: what will be asked about the text?"
     )
     assert protocol_server.requests == []
     assert not Path("o.jsonl.part").exists()
@@ -269,7 +381,13 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
             "rows.txt --column text --query Q --out o.txt",
             "unknown ending of a table '.txt' (allowe",
         ),
-        ("--query Q --out o", "a corpus is a folder or a table, not standard input: name it"),
+        ("--query Q --out o", "--out is for a corpus, a folder or a table; one text goes to stan"),
+        (
+            "rows.jsonl --column text --query Q --out o.jsonl --workers 2",
+            "--workers is for --engine ray",
+        ),
+        ("letters/a.txt --query Q --out o.txt", "--out is for a corpus, a folder or a table; one"),
+        ("--query Q --out o --column a", "a corpus is a folder or a table, not standard input: "),
         ("gone --query Q --out o", "gone: No such file or directory"),
         ("gone.jsonl --column text --query Q --out o.jsonl", "gone.jsonl: No such file or direct"),
     ],
@@ -285,6 +403,19 @@ def test_wrong_arguments(
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.splitlines()[-1].startswith(f"pii-bench: {what}")
+    assert read_folder(table.parent) == before
+
+
+def test_a_command_without_ray_leaves_nothing(
+    table: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    before = read_folder(table.parent)
+    options = ("--column", "text", "--query", "Q", "--out", "o.jsonl", "--model", replay)
+
+    assert mask(table, *options, "--engine", "ray") == 2
+
+    assert "pip install -e '.[ray]'" in capsys.readouterr().err
     assert read_folder(table.parent) == before
 
 

@@ -361,10 +361,13 @@ def test_spans_of_a_masked_text() -> None:
     masked = mask("Ann (32) and ANN", [("Ann", "PER"), ("32", "DEM")])
 
     assert masked.spans == (
-        MaskedSpan(0, 3, "<Person>"),
-        MaskedSpan(5, 7, "<Age>"),
-        MaskedSpan(13, 16, "<Person>"),
+        MaskedSpan(0, 3, "<Person>", "PER"),
+        MaskedSpan(5, 7, "<Age>", "DEM"),
+        MaskedSpan(13, 16, "<Person>", "PER"),
     )
+    around = ((0, 3), (1, 2), (2, 9), (3, 5), (6, 20), (16, 20))
+    tags = [masked.tag_over(*span) for span in around]
+    assert tags == ["<Person>", "<Person>", "<Person>", None, "<Age>", None]
 
 
 def test_a_text_of_two_types_has_one_tag() -> None:
@@ -420,6 +423,8 @@ def test_the_repr_shows_no_text() -> None:
         ("&lt;Full_Name_1&gt;, &lt;FULL NAME 2&gt;", "Ann Lee, Bo Ek"),
         ("&LT;Age&GT; &#60;Age&#62; &#x3C;Age&#x3e; &lt;Age>", "32 32 32 32"),
         ("5 &lt; 6, <b>&lt;Age&gt;</b> &amp; [x]", "5 &lt; 6, <b>32</b> &amp; [x]"),
+        ("\\<Age\\>, \\[full name 1\\], \\<Full\\_Name 2\\>", "32, Ann Lee, Bo Ek"),
+        ("C:\\<Age>, \\\\<Age\\\\>", "C:\\32, \\\\32"),
         ("Age, (Age), <Full Name 3>, [Ages]", "Age, (Age), <Full Name 3>, [Ages]"),
     ],
 )

@@ -49,18 +49,18 @@ def masked_csv(folder: Path, text: str) -> str:
 def test_json_lines_change_only_in_the_texts(tmp_path: Path) -> None:
     path = write(
         tmp_path / "in.JSONL",
-        '{"text": "zoë\\n", "ask": "é?", "n": [1, {"text": "x"}]}\n\n{"ask": "b?", "text": null}',
+        '{"text": "zoë\\n", "ask": "é?", "n": [1, {"text": "x"}]}\n\n{"ask": null, "text": null}',
     )
     table = open_table(path, "text", "ask")
 
     rows = list(table.rows())
     mask(table, tmp_path / "out.jsonl")
 
-    assert [(row.text, row.query) for row in rows] == [("zoë\n", "é?"), (None, "b?")]
+    assert [(row.text, row.query) for row in rows] == [("zoë\n", "é?"), (None, "")]
     assert [row.where for row in rows] == [f"{path}:1", f"{path}:3"]
     assert "zoë" not in repr(rows)
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == (
-        '{"text": "ZOË\\n", "ask": "é?", "n": [1, {"text": "x"}]}\n{"ask": "b?", "text": null}\n'
+        '{"text": "ZOË\\n", "ask": "é?", "n": [1, {"text": "x"}]}\n{"ask": null, "text": null}\n'
     )
 
 
@@ -254,6 +254,11 @@ def test_a_broken_parquet_file_is_refused(tmp_path: Path, pq: Any) -> None:
     with pytest.raises(InputFileError, match=r"gone\.parquet: No such file"):
         open_table(tmp_path / "gone.parquet", "text")
     arrow = importlib.import_module("pyarrow")
+    pq.write_table(arrow.table({"text": ["ann lee"] * 2_000}), path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\xff" * 40 + content[44:])
+    with pytest.raises(InputFileError, match=r"in\.parquet: not a readable Parquet file$"):
+        list(open_table(path, "text").rows())
     pq.write_table(arrow.table({"text": [1]}), path)
     with pytest.raises(InputFileError, match="'text' holds int64; allowed: string or large_string"):
         open_table(path, "text")

@@ -17,9 +17,12 @@ from pii_bench.runs.mask_text import (
     MaskingCounts,
     MaskingError,
     ask,
+    find_in_query,
     mask_for_query,
     masking_systems,
 )
+from pii_bench.scorer.locate import Locator
+from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems
 from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
 from pii_bench.systems.prompted import PromptedSystem, VotedSystem
@@ -227,16 +230,15 @@ def test_counts_of_several_texts_are_summed() -> None:
     entities = (("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM"), ("Cy Orr", "PER"))
     counts = MaskingCounts()
 
-    for text, needed, query in (
-        ("Ann Lee, Bo Ek and Ann Lee are 32.", ("32",), "Is ann lee old?"),
-        ("Bo Ek", ("32",), "Old?"),
-        ("Ann Lee is 32.", None, "Old?"),
+    for text, needed in (
+        ("Ann Lee, Bo Ek and Ann Lee are 32.", ("32",)),
+        ("Bo Ek", ("32",)),
+        ("Ann Lee is 32.", None),
     ):
-        answers = Answers(entities, needed)
-        counts.add(answers, mask(text, entities, needed or ()), query)
+        counts.add(Locator(text), Answers(entities, needed), mask(text, entities, needed or ()))
+    counts.add_query([("ann lee", "PER")])
 
     assert counts == MaskingCounts(
-        values=5,
         places=6,
         masked=Counter(PER=4, DEM=1),
         # The second text needs "32" too, but does not contain it.
@@ -245,3 +247,50 @@ def test_counts_of_several_texts_are_summed() -> None:
         in_query=Counter(PER=1),
         undecided=1,
     )
+
+
+def test_values_are_counted_by_what_became_of_them() -> None:
+    for text, entities, needed, expected in (
+        # All writings of a value have one tag.
+        (
+            "Ann Lee\n\nANN LEE\nann lee, PX-0045-1277 or PX00451277",
+            [("Ann Lee", "PER"), ("ANN LEE", "PER"), ("PX-0045-1277", "CODE")],
+            (),
+            MaskingCounts(places=5, masked=Counter(PER=1, CODE=1)),
+        ),
+        (
+            "Ann Lee, ANN LEE",
+            [("Ann Lee", "PER"), ("ANN LEE", "PER")],
+            ("Ann Lee",),
+            MaskingCounts(readable=Counter(PER=1)),
+        ),
+        # A value inside another one shares what becomes of that.
+        (
+            "Ann Lee lives at 14 Mill Lane, Leeds.",
+            [("14 Mill Lane, Leeds", "LOC"), ("Leeds", "LOC"), ("Ann Lee", "PER"), ("Lee", "PER")],
+            ("14 Mill Lane, Leeds",),
+            MaskingCounts(
+                places=1, masked=Counter(PER=1), readable=Counter(LOC=1), inside=Counter(LOC=1)
+            ),
+        ),
+    ):
+        counts = MaskingCounts()
+
+        answers = Answers(tuple(entities), needed)
+        counts.add(Locator(text), answers, mask(text, entities, needed))
+
+        assert counts == expected
+
+
+def test_values_in_a_query_are_those_of_the_text_and_of_a_local_detector() -> None:
+    answers = Answers((("Ann Lee", "PER"), ("Bo Ek", "PER"), ("32", "DEM")), ("32",))
+    query = "Is ann lee of Leeds 32?"
+    words = WordDetector({"Leeds": PiiType.LOC, "32": PiiType.DEM})
+    detected = DetectedEntities(words, THIS_MACHINE)
+    local = compose_systems(detected, PredictedRelevance(NumbersNeeded()))
+
+    found = [
+        asyncio.run(find_in_query(query, answers, systems)) for systems in (local, chat(FOUND)[1])
+    ]
+
+    assert found == [{("ann lee", "PER"), ("leeds", "LOC")}, {("ann lee", "PER")}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,11 @@ _SPELLED_CHARACTERS: Final = 16
 _OVERLAP: Final = 64
 # Longer queries are truncated, to leave room for the text.
 _QUERY_TOKENS: Final = 256
+# Emoji and other pictures, with what joins or varies them, such as U+FE0F. U+200D by itself
+# belongs to letters of Indic scripts and Persian.
+_PICTURE: Final = re.compile(
+    "[\u2300-\u23ff\u2500-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff][\u200d\ufe0f]*|\ufe0f?\u20e3"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,8 @@ def windows_of(
 ) -> list[Window]:
     """Split a text into windows; a text without subwords has none.
 
-    Lone surrogates, which tokenizers refuse, count as U+FFFD.
+    Lone surrogates, which tokenizers refuse, count as U+FFFD. Emoji count as spaces, because the
+    tokenizer makes one unknown word of an emoji and the word beside it.
 
     Args:
         tokenizer: tokenizer of the encoder.
@@ -61,7 +68,7 @@ def windows_of(
         query: question about the text, or empty.
         max_tokens: subwords of a window, more than those of the query and the overlap.
     """
-    text, query = encodable_in_place(text), encodable_in_place(query)
+    text, query = _tokenizable(text), _tokenizable(query)
     opening, between = _marks(tokenizer)
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
     head = (*opening, *asked, *between)
@@ -88,6 +95,10 @@ def windows_of(
             )
         )
     return windows
+
+
+def _tokenizable(text: str) -> str:
+    return _PICTURE.sub(lambda match: " " * len(match[0]), encodable_in_place(text))
 
 
 def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

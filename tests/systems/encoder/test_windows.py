@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -43,6 +44,29 @@ def test_a_lone_surrogate_is_an_unknown_character() -> None:
     # [CLS] d [UNK] [SEP] a [UNK] b [SEP]
     assert window.ids == (2, 7, 1, 3, 4, 1, 5, 3)
     assert window.offsets == ((0, 1), (2, 3), (4, 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "offsets"),
+    [
+        ("👋ab", ((1, 2), (2, 3))),
+        ("a✅b", ((0, 1), (2, 3))),
+        ("❤️a👨‍👩", ((2, 3),)),
+        ("👍🏽a", ((2, 3),)),
+        ("🇬🇧a", ((2, 3),)),
+        ("\ufe0f\u20e3a", ((2, 3),)),
+        # Two letters of Persian with a joiner between them are one unknown word.
+        ("م\u200dم", ((0, 3),)),
+    ],
+)
+def test_an_emoji_does_not_hide_the_word_beside_it(
+    text: str, offsets: tuple[tuple[int, int], ...]
+) -> None:
+    (window,) = windows_of(tokenizer(), text, "👋d")
+
+    # [CLS] d [SEP]
+    assert window.ids[:3] == (2, 7, 3)
+    assert window.offsets == offsets
 
 
 def test_a_long_text_has_windows_that_overlap() -> None:
