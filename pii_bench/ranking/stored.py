@@ -193,7 +193,7 @@ class Runs:
 
     Attributes:
         runs: runs that can be scored.
-        broken: runs that cannot be scored, each with the reason.
+        broken: runs that cannot be scored, or not for masking, each with the reason.
     """
 
     runs: tuple[Run, ...]
@@ -229,7 +229,9 @@ def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
         return datasets[source]
 
     for folder, source in _FOLDERS.items():
-        runs += with_detection(_stored_runs(results / folder, source, load, broken))
+        found = with_detection(_stored_runs(results / folder, source, load, broken))
+        runs += found
+        broken += _without_masking(found)
     for path in submissions(results):
         try:
             runs += _submitted_runs(path, load, broken)
@@ -353,20 +355,48 @@ def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Pars
 
 
 def _detection_of(run: Run, runs: Iterable[Run]) -> Run | None:
-    # A vote has its own temperature, and there is no detection by vote.
-    ignored = _VOTE_SETTINGS if "votes" in run.manifest.system.settings else frozenset[str]()
-    key = _system_key(run, ignored)
     for other in runs:
-        if other.task is Task.DETECTION and _system_key(other, ignored) == key:
+        if _is_of_same_model(other, run) and not _differing_settings(other, run):
             return other
     return None
 
 
-def _system_key(run: Run, ignored: frozenset[str]) -> tuple[object, ...]:
-    """Return what a run and its detection run share."""
-    system, dataset = run.manifest.system, run.manifest.dataset
-    settings = {key: value for key, value in system.settings.items() if key not in ignored}
-    return system.model, system.output, system.taxonomy, settings, dataset.name, dataset.sha256
+def _without_masking(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield a line for each query-related run whose detection was run with other settings."""
+    for run in runs:
+        if run.task is not Task.QUERY_RELATED or run.detection is not None:
+            continue
+        other = next((other for other in runs if _is_of_same_model(other, run)), None)
+        if other is not None:
+            system = run.manifest.system
+            differing = ", ".join(_differing_settings(other, run))
+            yield (
+                f"masking of {system.model}, {system.prompt} on {run.manifest.dataset.source}: "
+                f"the detection was run with other settings ({differing}); run both again"
+            )
+
+
+def _is_of_same_model(detection: Run, run: Run) -> bool:
+    """True if a run is of detection, by the model of another and on the same dataset."""
+    one, other = detection.manifest, run.manifest
+    return (
+        detection.task is Task.DETECTION
+        and (one.system.model, one.system.output, one.system.taxonomy)
+        == (other.system.model, other.system.output, other.system.taxonomy)
+        and (one.dataset.name, one.dataset.sha256) == (other.dataset.name, other.dataset.sha256)
+    )
+
+
+def _differing_settings(detection: Run, run: Run) -> list[str]:
+    """Return the settings that differ, each as `name VALUE, not VALUE OF THE RUN`."""
+    ours, theirs = run.manifest.system.settings, detection.manifest.system.settings
+    # A vote has its own temperature, and there is no detection by vote.
+    ignored = _VOTE_SETTINGS if "votes" in ours else frozenset[str]()
+    return [
+        f"{name} {theirs.get(name)}, not {ours.get(name)}"
+        for name in sorted((ours.keys() | theirs.keys()) - ignored)
+        if ours.get(name) != theirs.get(name)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,7 +268,24 @@ def test_detection_of_anything_else_composes_nothing(
     )
     store_run(runs, dataset, "naive", {"s1": "### Answer: []", "s2": "### Answer: []"})
 
-    assert [task for _, task in rows(runs)].count(Task.MASKING) == 0
+    assert Task.MASKING not in {row.task for row in collect(runs.parent).rows}
+
+
+def test_masking_that_lacks_only_a_setting_is_left_out_with_the_reason(
+    runs: Path, dataset: Dataset
+) -> None:
+    settings = {"onnxruntime": "1.32.0", "seed": 1}
+    store_run(runs, dataset, "detection", {"s1": ANN}, settings=settings)
+    for strategy, version in (("naive", "1.31.1"), ("self-cot", "1.32.0")):
+        answers = {"s1": "### Answer: []"}
+        settings = {"onnxruntime": version, "seed": 1}
+        store_run(runs, dataset, strategy, answers, settings=settings)
+
+    (reason,) = collect(runs.parent).left_out
+    assert reason == (
+        f"masking of fake/one, naive on {dataset.source}: the detection was run with other "
+        "settings (onnxruntime 1.32.0, not 1.31.1); run both again"
+    )
 
 
 def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) -> None:
@@ -360,7 +377,11 @@ def test_a_vote_takes_no_detection_of_another_endpoint(runs: Path, dataset: Data
     store_run(runs, dataset, "detection", {"s1": ANN}, settings={"endpoint": "http://b"})
     store_run(runs, dataset, "self-consistency-vote", {"s1": ["[]"]}, settings=VOTE)
 
-    assert ("self-consistency-vote", Task.MASKING) not in rows(runs)
+    found = collect(runs.parent)
+
+    assert Task.MASKING not in {row.task for row in found.rows}
+    (reason,) = found.left_out
+    assert "(endpoint http://b, not None)" in reason
 
 
 SCHEMA = {"output": "schema"}
