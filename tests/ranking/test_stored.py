@@ -18,6 +18,7 @@ from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
+from tests.conftest import REPOSITORY
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
@@ -286,6 +287,17 @@ def test_masking_that_lacks_only_a_setting_is_left_out_with_the_reason(
         f"masking of fake/one, naive on {dataset.source}: the detection was run with other "
         "settings (onnxruntime 1.32.0, not 1.31.1); run both again"
     )
+
+
+def test_every_reference_run_of_queries_has_the_detection_for_masking(tmp_path: Path) -> None:
+    (tmp_path / "reference").symlink_to(REPOSITORY / "results/reference")
+
+    found = read_runs(tmp_path)
+
+    answers = [run for run in found.runs if run.task is Task.QUERY_RELATED]
+    assert found.left_out == ()
+    assert answers
+    assert [run.manifest for run in answers if run.detection is None] == []
 
 
 def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) -> None:
