@@ -18,7 +18,7 @@ from pii_bench.escaping import (
     visible,
 )
 from pii_bench.files import write_whole
-from pii_bench.ranking.rows import METRICS, Row, Source, source_marks
+from pii_bench.ranking.rows import METRICS, PEOPLE, Row, Source, source_marks
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
@@ -297,11 +297,10 @@ def _table(own: Sequence[Row], rows: Sequence[Row], datasets: Sequence[str]) -> 
         if row.source is Source.READING:
             lines.setdefault("blind readers (a large language model)", {})[row.dataset] = _cell(row)
     published = [row for row in rows if row.source is Source.PUBLISHED and not row.oracle]
-    for dataset in datasets:
-        theirs = [row for row in published if row.dataset == dataset]
-        if theirs:
-            best = max(theirs, key=lambda row: row.sort_figure)
-            lines.setdefault("best published, on the paper's data", {})[dataset] = _cell(best)
+    # The best of each dataset comes last, and stays.
+    for row in sorted(published, key=lambda row: row.sort_figure):
+        who = "people" if row.model == PEOPLE else "best published"
+        lines.setdefault(f"{who}, on the paper's data", {})[row.dataset] = _cell(row)
     table = [
         [name[:_WIDEST_NAME], *(cells.get(dataset, "") for dataset in datasets)]
         for name, cells in lines.items()

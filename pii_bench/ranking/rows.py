@@ -41,6 +41,10 @@ class Source(StrEnum):
         return self not in {Source.READING, Source.HUMAN, Source.PUBLISHED}
 
 
+PEOPLE: Final = "human"
+"""The model of the paper's figures of people; they are published rows."""
+
+
 class Marked(Protocol):
     """A row of any table with a source."""
 

@@ -225,6 +225,22 @@ def test_a_run_stands_above_the_ladder_and_the_best_published_figure() -> None:
     )
 
 
+def test_the_best_published_figure_is_of_a_system_and_the_papers_people_are_beside() -> None:
+    rows = [
+        row(Source.RUN, "m", "naive", Task.QUERY_RELATED, {"f1": 0.5}),
+        row(Source.PUBLISHED, "b", "naive", Task.QUERY_RELATED, {"f1": 0.7}),
+        row(Source.PUBLISHED, "a", "naive", Task.QUERY_RELATED, {"f1": 0.6}),
+        row(Source.PUBLISHED, "human", "", Task.QUERY_RELATED, {"f1": 0.95}),
+    ]
+
+    lines = summarise(rows, {("m", "naive", "single")}, [Task.QUERY_RELATED]).splitlines()
+
+    assert [line.rsplit(maxsplit=1) for line in lines[-2:]] == [
+        ["best published, on the paper's data", "0.700"],
+        ["people, on the paper's data", "0.950"],
+    ]
+
+
 def test_no_leak_is_claimed_if_no_sample_has_a_usable_answer() -> None:
     failed = replace(masking(Source.RUN, "m", "naive", 0.0), rates={Status.MALFORMED: 1.0})
 
