@@ -111,16 +111,12 @@ class Shown:
 
 def merged(rows: Sequence[Row]) -> list[Shown]:
     """Return the rows without reference rows for which a run has exactly the same figures."""
-    own = {address(row)[1:]: (row.metrics, row.scored) for row in rows if row.source is Source.RUN}
-    repeated = {
-        address(row)[1:]
-        for row in rows
-        if row.source is Source.REFERENCE and own.get(address(row)[1:]) == (row.metrics, row.scored)
-    }
+    runs = {row.answers_key for row in rows if row.source is Source.RUN}
+    repeated = runs & {row.answers_key for row in rows if row.source is Source.REFERENCE}
     return [
-        Shown(row, repeated=row.source is Source.RUN and address(row)[1:] in repeated)
+        Shown(row, repeated=row.source is Source.RUN and row.answers_key in repeated)
         for row in rows
-        if row.source is not Source.REFERENCE or address(row)[1:] not in repeated
+        if row.source is not Source.REFERENCE or row.answers_key not in repeated
     ]
 
 

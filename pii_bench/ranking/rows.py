@@ -17,7 +17,7 @@ from pii_bench.scorer import masking_headline
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pii_bench.ranking.scores import Interval, Scores
     from pii_bench.runs.evaluation import Evaluation
@@ -80,7 +80,8 @@ class Row:
 
     Attributes:
         rank: one more than the number of competing rows of the same dataset and task whose
-            headline is significantly higher; None for rows that do not compete.
+            headline is significantly higher; None for rows that do not compete. A run and the
+            reference that it repeats count once and share a rank.
         oracle: True if the system uses the annotation.
         scored: number of samples in the means.
         gold: number of samples that the task applies to; None for published figures and for
@@ -155,6 +156,12 @@ class Row:
     def complete(self) -> bool:
         """True if every gold sample is scored."""
         return self.gold is not None and self.scored == self.gold
+
+    @property
+    def answers_key(self) -> Hashable:
+        """Equal for a run and a reference of the same system with the same figures."""
+        figures = frozenset(self.metrics.items())
+        return self.model, self.strategy, self.dataset, self.task, self.scored, figures
 
     @property
     def failed(self) -> float:
@@ -346,11 +353,11 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     for _, group in groupby(ordered, key=lambda row: (row.dataset, row.task)):
         members = list(group)
         competing = [row for row in members if row.competes]
-        standings = ranked([row.by_sample[row.headline_name] for row in competing])
-        result += [
-            replace(row, rank=standing.rank, detectable=standing.detectable)
-            for row, standing in zip(competing, standings, strict=True)
-        ]
+        distinct = {row.answers_key: row.by_sample[row.headline_name] for row in competing}
+        standings = dict(zip(distinct, ranked(list(distinct.values())), strict=True))
+        for row in competing:
+            standing = standings[row.answers_key]
+            result.append(replace(row, rank=standing.rank, detectable=standing.detectable))
         result += [row for row in members if not row.competes]
     return result
 
