@@ -125,7 +125,7 @@ class Row:
     @property
     def headline_name(self) -> str:
         """The column that ranks the row."""
-        return _HEADLINES[self.task]
+        return HEADLINE_NAMES[self.task]
 
     @property
     def headline(self) -> float | None:
@@ -200,12 +200,14 @@ METRICS = (
 )
 """Metric columns in the order of the table; a row has those of its task."""
 
-_HEADLINES: Final = {
+HEADLINE_NAMES: Final = {
     Task.DETECTION: "strict_f1",
     Task.QUERY_RELATED: "f1",
     Task.MASKING: "h",
     Task.REWRITE: "h",
 }
+"""The column that ranks the rows of a task."""
+
 _LEAKS: Final = ("leak_readable", "leak_restated", "leak_part")
 """Shares of the texts not needed that a rewriting gives away; the counts have the same names."""
 
