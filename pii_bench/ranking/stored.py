@@ -10,6 +10,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import SKIPPED_BUDGET
+from pii_bench.models.catalog import REPLAY
 from pii_bench.ranking.external import (
     answers_of,
     human_rows,
@@ -26,6 +27,7 @@ from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.records import Failure, Manifest, Signature, read_manifest
 from pii_bench.runs.responses import compose, read_response
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_lines
+from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.predictions import Prediction, names_types
 from pii_bench.tasks import Status, Task
 
@@ -102,6 +104,14 @@ class Run:
     def names_types(self) -> bool:
         """True if the predicted entities have types. Only submissions can lack them."""
         return self.source is not Source.SUBMITTED or names_types(self.predictions)
+
+    @property
+    def unmasked_text_to(self) -> str:
+        """The recipient of unmasked text; unknown for recorded answers (`replay:`)."""
+        system = self.manifest.system
+        # Nobody knows where they were made.
+        replayed = system.model.partition("/")[0] == REPLAY
+        return UNKNOWN_RECIPIENT if replayed else system.unmasked_text_to
 
     @cached_property
     def answers(self) -> ParsedRun:
@@ -429,7 +439,7 @@ def rows_of(run: Run) -> list[Row]:
     rows = []
     for task, evaluation in run.scores.evaluations.items():
         parts = [run.detection, run] if task is Task.MASKING and run.detection else [run]
-        recipients = dict.fromkeys(part.manifest.system.unmasked_text_to for part in parts)
+        recipients = dict.fromkeys(part.unmasked_text_to for part in parts)
         rows.append(
             row_of(
                 evaluation,

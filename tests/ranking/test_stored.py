@@ -321,6 +321,14 @@ def test_a_row_says_who_was_sent_unmasked_text(runs: Path, dataset: Dataset) -> 
     assert {row.unmasked_text_to for row in rows(runs).values()} == {AWAY}
 
 
+def test_of_recorded_answers_nobody_knows_who_was_sent_the_text(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, model="replay/answers")
+
+    assert [row.unmasked_text_to for row in rows(runs).values()] == [UNKNOWN_RECIPIENT]
+
+
 def test_masking_was_sent_to_whoever_was_sent_either_question(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=UNKNOWN_RECIPIENT)
     store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
