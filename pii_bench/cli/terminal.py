@@ -58,9 +58,11 @@ def echo_json(value: Sequence[object] | Mapping[str, object]) -> None:
 
     Raises:
         OutputError: standard output cannot be written.
+        ValueError: a number is not finite.
     """
+    text = json.dumps(value, indent=2, default=str, allow_nan=False)
     # JSON leaves DEL as it is, and `echo` would escape it in a way that JSON does not know.
-    echo(json.dumps(value, indent=2, default=str).replace("\x7f", "\\u007f"))
+    echo(text.replace("\x7f", "\\u007f"))
 
 
 def echo_exactly(text: str) -> None:

@@ -271,7 +271,7 @@ def _money(
 
 
 def _is_local(run: Run) -> bool:
-    return run.manifest.system.unmasked_text_to == THIS_MACHINE
+    return run.unmasked_text_to == THIS_MACHINE
 
 
 def _time(

@@ -11,7 +11,7 @@ from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
-from pii_bench.ranking.rows import Row, Source
+from pii_bench.ranking.rows import PEOPLE, Row, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ def _missing_runs(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
     return "\n".join(items)
 
 
-_PEOPLE: Final = ("human",)
+_PEOPLE: Final = (PEOPLE,)
 _SETS: Final = ("single", "multi", "hard", "distract")
 _DETECTION_METRICS: Final = ("strict_f1", "ent_f1", "rouge_l_f")
 _SET_METRICS: Final = ("f1", "rouge_l_f")

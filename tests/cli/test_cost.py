@@ -104,6 +104,15 @@ def test_unknown_costs_stay_empty(capsys: Capsys) -> None:
     assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
 
 
+def test_recorded_answers_are_not_free(capsys: Capsys) -> None:
+    answered(model="replay/answers")
+
+    (row,) = rows(capsys, "--measure", "1")
+
+    assert row["usd_per_document"] is row["seconds_per_document"] is None
+    assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
+
+
 def test_systems_of_this_machine_are_timed_on_request(capsys: Capsys) -> None:
     results = "results"
     assert main(["run", "--model", "encoder", "--dataset", "demo", "--results", results]) == 0
