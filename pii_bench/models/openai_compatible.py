@@ -18,7 +18,7 @@ import aiohttp
 import openai
 
 from pii_bench.models import batch
-from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.service import (
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
@@ -226,12 +226,27 @@ def _read_usage(usage: Any) -> Usage | None:
             reasoning = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
             return Usage(
                 input_tokens=prompt,
-                output_tokens=completion,
+                output_tokens=_all_output(prompt, completion, reasoning, usage.get("total_tokens")),
                 reasoning_tokens=reasoning,
                 # DeepSeek's own key; where both are present they are equal.
                 cached_tokens=cached or usage.get("prompt_cache_hit_tokens"),
             )
     return None
+
+
+def _all_output(prompt: Any, completion: Any, reasoning: Any, total: Any) -> Any:
+    """Return the tokens of the response, reasoning included; an invalid count stays as it is.
+
+    In the `completion_tokens` of xAI and Gemini, reasoning is not included: only `total_tokens`
+    counts it (32 + 9 + 94 of reasoning = 135 in xAI's example).
+    """
+    if not (is_count(prompt) and is_count(completion)):
+        return completion
+    if is_count(total) and total > prompt + completion:
+        return total - prompt
+    if is_count(reasoning) and reasoning > completion:
+        return completion + reasoning
+    return completion
 
 
 def _detail(counts: object, name: str) -> Any:

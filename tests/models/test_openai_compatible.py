@@ -116,6 +116,13 @@ class TestAnswers:
              Usage(120, 8, cached_tokens=64)),
             ({"prompt_tokens_details": None, "completion_tokens_details": {}}, Usage(120, 8)),
             ({"prompt_tokens_details": {"cached_tokens": None}}, Usage(120, 8)),
+            # `completion_tokens` without the reasoning: xAI, then Gemini, which has no details.
+            ({"total_tokens": 222, "completion_tokens_details": {"reasoning_tokens": 94}},
+             Usage(120, 102, reasoning_tokens=94)),
+            ({"total_tokens": 222}, Usage(120, 102)),
+            ({"total_tokens": None, "completion_tokens_details": {"reasoning_tokens": 94}},
+             Usage(120, 102, reasoning_tokens=94)),
+            ({"total_tokens": 100}, Usage(120, 8)),
         ],
     )  # fmt: skip
     def test_details_of_the_usage(self, counts: dict[str, object], usage: Usage) -> None:
