@@ -56,8 +56,8 @@ _FINISHES: Final[Mapping[str, Finish]] = {
     "content_filter": Finish.FILTER,
 }
 
-# The `finish_reason` of DeepSeek when its servers fail during an answer.
-_INTERRUPTED: Final = "insufficient_system_resource"
+# The `finish_reason` when a server fails during an answer: DeepSeek, then OpenRouter.
+_INTERRUPTED: Final = frozenset({"insufficient_system_resource", "error"})
 
 # Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
 _REASONING_KEYS: Final = ("reasoning_content", "reasoning")
@@ -147,7 +147,14 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         body = request_body(self.model, request, endpoint=self.endpoint)
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.chat.completions.with_raw_response.create(**body)
-        return read_completion(parse_json(response.http_response.content))
+        answer = parse_json(response.http_response.content)
+        if (status := _status_inside(answer)) is None:
+            return read_completion(answer)
+        wait = retry_after(response.headers)
+        outcome = read_error(status, answer, provider=self.provider, model=self.model, wait=wait)
+        if isinstance(outcome, Completion):
+            return outcome
+        raise outcome
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, openai.APIStatusError):
@@ -193,6 +200,19 @@ def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, An
     return body
 
 
+def _status_inside(body: Any) -> int | None:
+    """Return the status of an error that has HTTP status 200, as OpenRouter sends them.
+
+    Its `code` is the status that it stands for. None if `body` is no such error.
+    """
+    match body:
+        case {"choices": [_, *_]}:
+            return None
+        case {"error": {"code": int(code)}} if 400 <= code < 600:
+            return code
+    return None
+
+
 def read_completion(body: object) -> Completion:
     """Read a chat completion from a call or a batch.
 
@@ -201,8 +221,8 @@ def read_completion(body: object) -> Completion:
     """
     completion, choice, message = first_choice(body)
     reason = choice.get("finish_reason")
-    if reason == _INTERRUPTED:
-        raise CallError("server_error", _INTERRUPTED)
+    if reason in _INTERRUPTED:
+        raise CallError("server_error", f"finish_reason {reason}")
     text, finish = message.get("content") or "", _FINISHES.get(str(reason), Finish.UNKNOWN)
     if message.get("refusal"):
         text, finish = message["refusal"], Finish.REFUSAL

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Outcome, Request
 
-ask = Calls(SERVICES["openai"].connect).ask
+CALLS = Calls(SERVICES["openai"].connect)
+ask = CALLS.ask
 
 OPENAI = "https://api.openai.com/v1"
 DEEPSEEK = "https://api.deepseek.com"
@@ -151,7 +152,8 @@ class TestAnswers:
             ({"choices": [{"message": {"content": [{"type": "text"}]}}]},
              "bad_response: content is not text"),
             (completion("half", finish_reason="insufficient_system_resource").body,
-             "server_error: insufficient_system_resource"),
+             "server_error: finish_reason insufficient_system_resource"),
+            (completion("half", finish_reason="error").body, "server_error: finish_reason error"),
         ],
     )  # fmt: skip
     def test_other_bodies_are_failures(self, body: object, message: str) -> None:
@@ -190,6 +192,22 @@ class TestErrors:
         outcome = outcome_of(reply)
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
+
+    @pytest.mark.parametrize(
+        ("error", "message"),
+        [
+            ({"code": 429, "message": "Provider returned error"}, "rate_limit: HTTP 429"),
+            ({"code": 502}, "server_error: HTTP 502"),
+            ({"code": "oops"}, "bad_response: no choices"),
+            ({"code": 402}, "provider 'openai' refuses model 'model-test': HTTP 402: "),
+        ],
+    )
+    def test_an_error_may_have_the_status_of_a_success(
+        self, server: ProtocolServer, error: dict[str, object], message: str
+    ) -> None:
+        for body in ({"error": error}, {"error": error, "choices": []}):
+            server.script(Reply(body=body))
+            assert str(CALLS.failure_of(server.url)).startswith(message)
 
     @pytest.mark.parametrize(
         ("reply", "remedy"),
