@@ -186,12 +186,12 @@ def normalise_base_url(url: str) -> str:
     if "@" in parts.netloc:
         raise PiiBenchError(
             "base URL holds user information (user:password@): results name the base URL; "
-            "put the key into the provider's variable"
+            f"put the key into {CUSTOM_ENDPOINT_KEY}"
         )
     if "?" in url or "#" in url:
         raise PiiBenchError(
             "base URL has a query or a fragment (`?`, `#`): results name the base URL; "
-            "put the key into the provider's variable"
+            f"put the key into {CUSTOM_ENDPOINT_KEY}"
         )
     host = parts.hostname or ""
     if not host.isascii():

@@ -22,6 +22,7 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models import batch
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.service import (
+    KEY_REMEDY,
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
@@ -57,7 +58,7 @@ _FAILED: Final = "error"
 
 _REMEDIES: Final[Mapping[int, str]] = {
     # A key whose plan is used up gets the same message as a wrong one.
-    401: "check the API key, and whether its plan has quota left",
+    401: f"{KEY_REMEDY}, and whether its plan has quota left",
     402: "the account has no credit left",
     403: "the key may not use this model",
     404: "check the model's name and the base URL",

@@ -20,6 +20,7 @@ import openai
 from pii_bench.models import batch
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.service import (
+    KEY_REMEDY,
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
@@ -73,7 +74,7 @@ _TOO_LONG: Final = "context_length_exceeded"
 _NO_MODEL_REMEDY: Final = "check the model's name and the base URL"
 _NO_CREDIT_REMEDY: Final = "the account has no credit or quota left, or its limit is reached"
 _REMEDIES: Final[Mapping[int, str]] = {
-    401: "check the API key",
+    401: KEY_REMEDY,
     402: _NO_CREDIT_REMEDY,
     403: "the key may not use this model",
     404: _NO_MODEL_REMEDY,

@@ -20,7 +20,7 @@ import httpx2
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.catalog import is_loopback, normalise_base_url
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, is_loopback, normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -55,6 +55,7 @@ _SENT_HEADERS: Final = frozenset(
 )
 
 # The advice in refusals that several protocols have.
+KEY_REMEDY: Final = f"check the API key (with --base-url: {CUSTOM_ENDPOINT_KEY})"
 REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
@@ -285,8 +286,8 @@ def check_key(provider: str, key: str) -> None:
     """
     if not re.fullmatch(r"[!-~]+", key):
         raise PiiBenchError(
-            f"the key for provider {provider!r} is empty or holds a character other than "
-            "printable ASCII (often a line break at its end)"
+            f"the key for provider {provider!r} (with --base-url: {CUSTOM_ENDPOINT_KEY}) is empty "
+            "or holds a character other than printable ASCII (often a line break at its end)"
         )
 
 

@@ -175,7 +175,9 @@ def test_a_wrong_key_stops_the_run_at_once(protocol_server: ProtocolServer, caps
     assert detection.endswith(": 11 of 12 samples have no answer; run again to ask only these")
     assert naive.endswith(": 12 of 12 samples have no answer; run again to ask only these")
     assert last.startswith("pii-bench: provider 'anthropic' refuses model ")
-    assert last.endswith("HTTP 401 authentication_error: check the API key")
+    assert last.endswith(
+        "HTTP 401 authentication_error: check the API key (with --base-url: PII_BENCH_API_KEY)"
+    )
     (path,) = Path("results").glob("runs/*/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == ["demo-0001"]
 

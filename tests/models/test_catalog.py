@@ -211,9 +211,9 @@ class TestBaseURL:
             ("http://example.org:port", "not valid"),
             ("http://example.org:99999", "not valid"),
             ("http://[::1", "not valid"),
-            (f"https://user:{KEY}@example.org/v1", "user information"),
-            (f"https://{KEY}@example.org/v1", "user information"),
-            (f"https://example.org/v1?api_key={KEY}", "query"),
+            (f"https://user:{KEY}@example.org/v1", "user information.*PII_BENCH_API_KEY"),
+            (f"https://{KEY}@example.org/v1", "user information.*PII_BENCH_API_KEY"),
+            (f"https://example.org/v1?api_key={KEY}", "query.*PII_BENCH_API_KEY"),
             (f"https://example.org/v1#{KEY}", "query"),
         ],
     )

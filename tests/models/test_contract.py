@@ -221,7 +221,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("status", "remedy"),
         [
-            (401, "check the API key"),
+            (401, "check the API key (with --base-url: PII_BENCH_API_KEY)"),
             (402, "the account has no credit"),
             (403, "the key may not use this model"),
             (404, "check the model's name and the base URL"),
