@@ -283,14 +283,16 @@ class MistralBatchService(batch.FileBatchService):
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Upload the requests as a file and create a job for it; see `BatchService`."""
         content = self._encode(requests, tag)
-        upload = await self._call(
-            self._client.files.upload_async(
-                file={"file_name": f"{tag}.jsonl", "content": content}, purpose="batch"
+        file = await batch.file_id(
+            self._call(
+                self._client.files.upload_async(
+                    file={"file_name": f"{tag}.jsonl", "content": content}, purpose="batch"
+                )
             )
         )
         job = await self._call(
             self._client.batch.jobs.create_async(
-                input_files=[batch.id_of(upload)],
+                input_files=[file],
                 model=self._model.model,
                 endpoint=batch.CHAT_COMPLETIONS,
                 metadata={batch.TAG_KEY: tag},

@@ -364,14 +364,16 @@ class OpenAIBatchService(batch.FileBatchService):
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Upload the requests as a file and create a batch of it; see `BatchService`."""
         content = self._encode(requests, tag)
-        upload = await self._call(
-            self._client.files.with_raw_response.create(
-                file=(f"{tag}.jsonl", content), purpose="batch"
+        file = await batch.file_id(
+            self._call(
+                self._client.files.with_raw_response.create(
+                    file=(f"{tag}.jsonl", content), purpose="batch"
+                )
             )
         )
         created = await self._call(
             self._client.batches.with_raw_response.create(
-                input_file_id=batch.id_of(upload),
+                input_file_id=file,
                 endpoint=batch.CHAT_COMPLETIONS,
                 completion_window="24h",
                 metadata={batch.TAG_KEY: tag},

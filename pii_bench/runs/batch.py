@@ -253,7 +253,7 @@ class _BatchRun:
         except CallError as error:
             if error.kind == "bad_request":
                 self._fail(batch, batch.requests, error)
-            if error.kind in _NOT_SUBMITTED:
+            if error.unsent or error.kind in _NOT_SUBMITTED:
                 self._batches.drop(batch)
             raise
         self._batches.set_id(batch, batch_id)
@@ -333,9 +333,15 @@ class _BatchRun:
         return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
     def _abandoned(self, what: str) -> PiiBenchError:
+        if any(batch.id for batch in self._batches):
+            rest = "the batches go on: run again to collect the rest"
+        elif self._batches:
+            rest = "a batch may have been submitted: run again to find out"
+        else:
+            rest = "no batch was submitted: run again to submit it"
         return PiiBenchError(
             f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
-            "and the batches go on: run again to collect the rest"
+            f"and {rest}"
         )
 
 

@@ -130,6 +130,11 @@ class Job:
             if request == self.requests.get(name)
         }
 
+    @property
+    def unconfirmed(self) -> bool:
+        """True if it is unknown whether a batch was submitted."""
+        return any(batch.id is None for batch in BatchesFile(self.files))
+
     def in_batches_of(self, others: Iterable[Job]) -> set[str]:
         """Return the ids of samples whose request is in a batch of another dataset."""
         requests = {
@@ -235,8 +240,9 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
     """
     for job in jobs:
         if count := len(job.in_batches()):
+            are = "may be" if job.unconfirmed else "are"
             raise PiiBenchError(
-                f"{job.label}: {count} samples are in batches that were submitted before: run "
+                f"{job.label}: {count} samples {are} in batches that were submitted before: run "
                 f"with --batch to collect them; without {job.files.batches} they are asked "
                 "again"
             )
@@ -347,7 +353,8 @@ def missing(jobs: Sequence[Job]) -> list[str]:
         unanswered = {sample.id for sample in job.without_answer()}
         if unanswered:
             submitted = unanswered & (job.in_batches() | job.in_batches_of(jobs))
-            reasons = [*sorted(_reasons(job, unanswered).items()), ("in batches", len(submitted))]
+            where = "perhaps in batches" if job.unconfirmed else "in batches"
+            reasons = [*sorted(_reasons(job, unanswered).items()), (where, len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
             then = "collect them" if submitted == unanswered else "ask only these"
             share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"

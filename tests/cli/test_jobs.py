@@ -104,6 +104,21 @@ def test_submitted_requests_are_not_paid_again_as_single_calls(
     assert (read_folder(Path()), len(batches.requests)) == (before, calls)
 
 
+def test_requests_of_an_interrupted_submission_may_be_in_a_batch(
+    batches: OpenAIBatches, capsys: Capsys
+) -> None:
+    batches.looks = 9
+    detect(batches, "--batch", "submit", "--limit", "2")
+    (path,) = Path().rglob("*.batch.json")
+    path.write_text(re.sub(r'"id": ".*?"', '"id": null', path.read_text()))
+    capsys.readouterr()
+
+    assert detect(batches) == 2
+
+    message = "detection on demo: 2 samples may be in batches that were submitted before: "
+    assert message in capsys.readouterr().err
+
+
 def test_batches_of_a_file_of_runs_share_its_cap(batches: OpenAIBatches) -> None:
     # Three requests of the first may cost 0.003 USD: two of the second fit.
     config = Path("bench.toml")
