@@ -195,7 +195,8 @@ def stored() -> list[dict[str, Any]]:
 
 
 def counting(into: object, out: object) -> Reply:
-    return completion(ANSWER, counts={"prompt_tokens": into, "completion_tokens": out})
+    counts = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": None}
+    return completion(ANSWER, counts=counts)
 
 
 @pytest.mark.parametrize("counts", [(-1000, 7), (0, 7), (11, 0), (0, 0), (11, -5), (GIANT, GIANT)])
