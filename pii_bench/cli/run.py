@@ -44,7 +44,7 @@ from pii_bench.cli.terminal import (
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
+from pii_bench.models.catalog import BATCH_FACTOR, ModelStatus, Price, find_card, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
@@ -447,7 +447,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
         "--price",
         type=_price,
         metavar="IN,OUT",
-        help="USD per million tokens, instead of the price in `pii-bench models`",
+        help="USD per million tokens, instead of the price in `pii-bench models`; half in batches",
     )
 
 
@@ -457,4 +457,5 @@ def _price(text: str) -> Price:
     except (ValueError, argparse.ArgumentTypeError):
         expected = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
         raise argparse.ArgumentTypeError(f"{expected}, not {text!r}") from None
-    return Price(input_usd, output_usd, dt.datetime.now(dt.UTC).date(), "--price")
+    today = dt.datetime.now(dt.UTC).date()
+    return Price(input_usd, output_usd, today, "--price", batch_factor=BATCH_FACTOR)

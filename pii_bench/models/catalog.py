@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from pii_bench.models.service import ServiceModel
 
 
+BATCH_FACTOR: Final = 0.5
+"""Ratio of the price in a batch to that of single calls, at every provider that has batches."""
+
+
 class ModelStatus(StrEnum):
     """Whether a provider still serves a model, or has said when it stops."""
 

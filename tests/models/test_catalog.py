@@ -9,6 +9,7 @@ import pytest
 
 from pii_bench.errors import InputFileError, MissingKeyError, PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import (
+    BATCH_FACTOR,
     MODELS,
     PROVIDERS,
     ModelCard,
@@ -103,7 +104,7 @@ def test_every_row_is_valid(card: ModelCard) -> None:
     assert card.provider in {*PROVIDERS, "local"}
     assert not set(card.alias) & set("/+: ")
     if card.price is not None:
-        assert 0 < (card.price.batch_factor or 1) <= 1
+        assert card.price.batch_factor in {None, BATCH_FACTOR}
     if card.status is not ModelStatus.CURRENT:
         assert card.retirement
         assert card.substitute
