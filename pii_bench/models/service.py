@@ -59,7 +59,10 @@ KEY_REMEDY: Final = f"check the API key (with --base-url: {CUSTOM_ENDPOINT_KEY})
 REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
-MAX_TOKENS_REMEDY: Final = "it writes fewer tokens: run with a lower `--max-tokens`"
+MAX_TOKENS_REMEDY: Final = (
+    "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`, "
+    "`--verdict-tokens`)"
+)
 
 
 class BodyTooLargeError(httpx2.DecodingError):
