@@ -236,7 +236,8 @@ def read_error(
         return Completion(text="", finish=Finish.FILTER)
     remedy = _remedy(status, message, error.get("details"))
     if remedy is not None:
-        return refusal(PROVIDER, model, detail, remedy)
+        for_now = remedy == _NO_CREDIT_REMEDY
+        return refusal(PROVIDER, model, detail, remedy, for_now=for_now)
     overloaded = status == 529 or kind == "overloaded_error"
     return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
 

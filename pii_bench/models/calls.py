@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import ProviderRefusedError
+from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError
 from pii_bench.models.budget import NOTHING, UNCHARGED, Ledger, input_tokens, output_tokens
 
@@ -98,7 +98,7 @@ class ConnectionWatch:
             last: whether it was the last attempt of its call.
 
         Raises:
-            ProviderRefusedError: there was no connection for too many calls or too long.
+            ProviderUnavailableError: there was no connection for too many calls or too long.
         """
         if error.kind == SKIPPED_BUDGET:
             return
@@ -115,7 +115,7 @@ class ConnectionWatch:
             when = f"in {self._failed_calls} calls in a row"
         else:
             return
-        raise ProviderRefusedError(
+        raise ProviderUnavailableError(
             f"no connection to {endpoint or 'the model'} {when}: check that it is up and that the "
             "base URL is right, then run again to go on"
         )

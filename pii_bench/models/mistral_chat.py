@@ -230,7 +230,7 @@ def read_error(
     detail = f"HTTP {status} {code}".rstrip()
     remedy = _remedy(status, code, message, error)
     if remedy is not None:
-        return refusal(PROVIDER, model, detail, remedy)
+        return refusal(PROVIDER, model, detail, remedy, for_now=status == 402)
     overloaded = status in {429, 503} and _AT_CAPACITY in message
     return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
 

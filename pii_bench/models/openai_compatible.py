@@ -311,7 +311,8 @@ def read_error(
     else:
         remedy = _REMEDIES.get(status)
     if remedy is not None:
-        return refusal(provider, model, detail, remedy)
+        for_now = remedy == _NO_CREDIT_REMEDY
+        return refusal(provider, model, detail, remedy, for_now=for_now)
     if status == 409:
         failure = "server_error"
     elif status in {503, 529}:
@@ -405,8 +406,10 @@ class OpenAIBatchService(batch.FileBatchService):
                 code = safe_code(value)
             case _:
                 code = ""
-        remedy = _TOO_MUCH_REMEDY if code == _TOO_MUCH else _FAILED_REMEDY
-        return refusal(PROVIDER, self._model.model, f"batch failed {code}".rstrip(), remedy)
+        too_much = code == _TOO_MUCH
+        remedy = _TOO_MUCH_REMEDY if too_much else _FAILED_REMEDY
+        detail = f"batch failed {code}".rstrip()
+        return refusal(PROVIDER, self._model.model, detail, remedy, for_now=too_much)
 
     def _line_fields(self, request: Request) -> dict[str, Any]:
         body = request_body(self._model.model, request, endpoint=self._model.endpoint)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import httpx2
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, is_loopback, normalise_base_url
 
@@ -376,8 +376,17 @@ def failure_kind(status: int) -> str:
     return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
 
 
-def refusal(provider: str, model: str, detail: str, remedy: str) -> ProviderRefusedError:
-    """Return the error that stops a run because every call would be refused."""
-    return ProviderRefusedError(
-        f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}"
-    )
+def refusal(
+    provider: str, model: str, detail: str, remedy: str, *, for_now: bool = False
+) -> ProviderRefusedError:
+    """Return the error that stops a run because every call would be refused.
+
+    Args:
+        provider: the provider asked.
+        model: the model asked.
+        detail: HTTP status and code.
+        remedy: what the user can do.
+        for_now: whether the same calls may succeed later.
+    """
+    kind = ProviderUnavailableError if for_now else ProviderRefusedError
+    return kind(f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}")

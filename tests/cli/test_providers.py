@@ -14,7 +14,7 @@ from pii_bench.prompting.strategies import DETECTION, answer_schema, get_strateg
 from tests import anthropic_replies, mistral_replies
 from tests.builders import read_lines
 from tests.cli.conftest import leaderboard_rows, right
-from tests.protocol_server import completion
+from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -162,6 +162,18 @@ def test_the_temperature_may_be_left_to_the_provider(protocol_server: ProtocolSe
     assert not [each for each in protocol_server.requests if "temperature" in each.body]
     (path, _) = Path("results").glob("runs/*/*/demo.run.json")
     assert '"temperature": null' in path.read_text()
+
+
+def test_an_empty_account_leaves_the_run_incomplete(
+    protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    protocol_server.script(right(completion), api_error(429, "insufficient_quota"))
+
+    assert OPENAI.run(protocol_server, "--concurrency", "1") == 1
+
+    assert len(protocol_server.requests) == 2
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.endswith("the account has no credit or quota left, or its limit is reached")
 
 
 def test_a_wrong_key_stops_the_run_at_once(protocol_server: ProtocolServer, capsys: Capsys) -> None:

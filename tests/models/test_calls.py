@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.errors import ProviderRefusedError
+from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError, Completion, Usage
 from pii_bench.models.budget import Ledger
 from pii_bench.models.calls import (
@@ -111,7 +111,9 @@ def test_consecutive_calls_without_a_connection_end_the_run() -> None:
     lose(watch, last=False)
     lose(watch, SKIPPED_BUDGET)
 
-    with pytest.raises(ProviderRefusedError, match=r"no connection to http://127\.0\.0\.1:8080/v1"):
+    with pytest.raises(
+        ProviderUnavailableError, match=r"no connection to http://127\.0\.0\.1:8080/v1"
+    ):
         lose(watch)
 
 
@@ -211,7 +213,9 @@ def test_the_third_call_without_a_connection_ends_the_run() -> None:
     inner = TimedModel(script(CallError("connection")))
     outcomes = run(ask(guard(inner), [make_request(f"s{n}") for n in range(6)]))
 
-    assert [type(outcome) for outcome in outcomes] == [CallError] * 2 + [ProviderRefusedError] * 4
+    assert [type(outcome) for outcome in outcomes] == [CallError] * 2 + [
+        ProviderUnavailableError
+    ] * 4
     assert "https://models.example/v1" in str(outcomes[2])
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, BatchLimits
@@ -237,7 +237,7 @@ def test_an_unreachable_provider_ends_the_run_within_a_minute(bench: Bench) -> N
         r"its batch API was not reached in \d\d s; results so far are saved, and a batch may have "
         r"been submitted: run again to find out$"
     )
-    with pytest.raises(PiiBenchError, match=message):
+    with pytest.raises(ProviderUnavailableError, match=message):
         bench.run()
 
     assert 30 <= bench.clock.now - START <= 60
