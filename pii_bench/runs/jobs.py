@@ -17,6 +17,7 @@ from pii_bench.runs.records import (
     Failure,
     Manifest,
     RequestHashes,
+    read_totals,
     total,
     write_manifest,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.batch import BatchService
     from pii_bench.models.budget import Ledger
-    from pii_bench.runs.records import RunRecord
+    from pii_bench.runs.records import RunRecord, Totals
     from pii_bench.runs.run import Progress
     from pii_bench.systems.base import Response, System
     from pii_bench.tasks import Task
@@ -312,15 +313,27 @@ def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[Run
     """Open the store of a job, reuse responses of other datasets, and write totals at the end."""
     progress.label(job.label, ledger)
     manifest = Manifest(job.system.card, DatasetRef.of(job.dataset))
+    before = read_totals(job.files.manifest)
     with RunStore(job.files, job.requests) as store:
         _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
-        _reuse(store, job, progress)
-        yield store
+        try:
+            _reuse(store, job, progress)
+            yield store
+        finally:
+            # What was answered before a refusal or an interruption is paid for, too.
+            write_manifest(job.files.manifest, replace(manifest, totals=_totals(job, before)))
+
+
+def _totals(job: Job, before: Totals | None) -> Totals:
+    """Sum a job's responses; a cost that was known `before` is kept if nothing was added."""
     own = ledger_of(job.system)
     records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
     totals = total(records, own.price if own else None)
-    write_manifest(job.files.manifest, replace(manifest, totals=totals))
+    if before is None or totals.price is not None:
+        return totals
+    with_cost = replace(totals, usd=before.usd, price=before.price)
+    return with_cost if with_cost == before else totals
 
 
 def _announce(store: RunStore, job: Job, progress: Progress) -> None:
