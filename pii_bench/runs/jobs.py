@@ -342,7 +342,9 @@ def _announce(store: RunStore, job: Job, progress: Progress) -> None:
     if store.reused:
         progress.note(f"{store.reused} answers to the same requests are used again, from {path}")
     if store.superseded:
-        what = "answers to other requests (another model, prompt or setting) are superseded"
+        what = (
+            "answers to other requests (another model, endpoint, prompt or setting) are superseded"
+        )
         progress.note(f"{store.superseded} {what}: they are kept in {path}")
     if store.unreadable:
         count, first = len(store.unreadable), store.unreadable[0]

@@ -171,7 +171,7 @@ def test_a_setting_changed_back_reuses_its_answers(
     (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
     aside = path.with_name("demo.superseded.jsonl")
     assert (
-        "detection on demo: 12 answers to other requests (another model, prompt or setting) are "
+        "detection on demo: 12 answers to other requests (another model, endpoint, prompt or setting) are "
         f"superseded: they are kept in {aside}\n"
     ) in capsys.readouterr().err
     assert len(protocol_server.requests) == 24

@@ -346,6 +346,21 @@ def test_another_endpoint_needs_no_key_and_takes_any_model(
         assert model.endpoint == "http://localhost:8000"
 
 
+@pytest.mark.parametrize(
+    ("base_url", "name"),
+    [
+        ("http://localhost:8000/v1/", "openai/x@localhost:8000"),
+        ("https://models.example", "openai/x@models.example"),
+        ("https://models.example/api/v1", "openai/x@models.example"),
+        ("https://models.example/a", "openai/x@models.example/a"),
+        ("https://models.example/b/", "openai/x@models.example/b"),
+        ("https://models.example/v1beta/openai", "openai/x@models.example/v1beta/openai"),
+    ],
+)
+def test_the_name_has_the_endpoint(base_url: str, name: str) -> None:
+    assert build("openai/x", base_url).name == name
+
+
 def test_an_invalid_base_url_is_refused_without_quoting_it() -> None:
     with pytest.raises(PiiBenchError, match=r"^base URL: host or port is not valid$"):
         build("openai/x", "http://[secret")
