@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -23,6 +24,15 @@ MOST_CALLS: Final = 1000
 
 LONGEST_WAIT: Final = 120.0
 """Seconds that a server may ask to wait; a call that would have to wait longer fails."""
+
+
+_ASKED_WAIT: Final = re.compile(r"the server asks to wait (\d+) s")
+
+
+def asked_wait(detail: str) -> int:
+    """Return the seconds too long to wait for, from the detail of a failure by `Retry`; else 0."""
+    found = _ASKED_WAIT.search(detail)
+    return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True, slots=True)

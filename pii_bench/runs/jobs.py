@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls import GuardedModel
+from pii_bench.models.calls import GuardedModel, asked_wait
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.runs.records import (
     DatasetRef,
@@ -369,17 +369,21 @@ def missing(jobs: Sequence[Job]) -> list[str]:
         if unanswered:
             submitted = unanswered & (job.in_batches() | job.in_batches_of(jobs))
             where = "perhaps in batches" if job.unconfirmed else "in batches"
-            reasons = [*sorted(_reasons(job, unanswered).items()), (where, len(submitted))]
+            failures = _failures(job, unanswered)
+            kinds = Counter(failure.kind for failure in failures)
+            reasons = [*sorted(kinds.items()), (where, len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
             then = "collect them" if submitted == unanswered else "ask only these"
+            if wait := max((asked_wait(failure.detail) for failure in failures), default=0):
+                then += f", after the {wait} s that the server asks to wait"
             share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"
             lines.append(f"{job.label}: {share}{why}; run again to {then}")
     return lines
 
 
-def _reasons(job: Job, unanswered: set[str]) -> Counter[str]:
-    return Counter(
-        record.response.kind
+def _failures(job: Job, unanswered: set[str]) -> list[Failure]:
+    return [
+        record.response
         for _, record in read_lines(job.files.responses, unreadable=[])
         if record.id in unanswered and isinstance(record.response, Failure)
-    )
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -162,6 +163,21 @@ def test_the_temperature_may_be_left_to_the_provider(protocol_server: ProtocolSe
     assert not [each for each in protocol_server.requests if "temperature" in each.body]
     (path, _) = Path("results").glob("runs/*/*/demo.run.json")
     assert '"temperature": null' in path.read_text()
+
+
+def test_a_wait_that_is_too_long_is_printed(
+    protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    protocol_server.script(api_error(429, "rate_limit_exceeded", headers={"Retry-After": "600"}))
+
+    assert OPENAI.run(protocol_server, "--task", "detection", "--limit", "3") == 1
+
+    assert re.search(
+        "rate_limit 3; run again to ask only these, after the (600|599) s that the server asks to "
+        "wait$",
+        capsys.readouterr().err,
+        re.MULTILINE,
+    )
 
 
 def test_an_empty_account_leaves_the_run_incomplete(

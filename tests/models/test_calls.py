@@ -22,6 +22,7 @@ from pii_bench.models.calls import (
     Pace,
     RateLimit,
     Retry,
+    asked_wait,
 )
 from pii_bench.models.catalog import Price
 from tests.models.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
@@ -360,6 +361,8 @@ def test_a_wait_longer_than_two_minutes_ends_all_calls() -> None:
         f"rate_limit: not sent; {waits}",
         f"rate_limit: not sent; {waits}",
     ]
+    assert {asked_wait(str(answer)) for answer in answers} == {3600}
+    assert asked_wait("HTTP 429; 5 attempts") == 0
 
 
 def test_after_closing_calls_wait_for_each_other_in_another_event_loop() -> None:
