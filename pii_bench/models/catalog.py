@@ -66,6 +66,16 @@ class Price:
     cache_write: float | None = None
     batch_factor: float | None = None
 
+    @property
+    def rates(self) -> str:
+        """The prices, such as `2 in, 10 out, 0.5 in from a cache, 2.5 in to a cache`."""
+        parts = [f"{self.input:g} in", f"{self.output:g} out"]
+        if self.cached_input is not None:
+            parts.append(f"{self.cached_input:g} in from a cache")
+        if self.cache_write is not None:
+            parts.append(f"{self.cache_write:g} in to a cache")
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:

@@ -273,10 +273,7 @@ def _money(
         price = price_of(run.manifest.system.model)
         parts.append(usd_per_document(_records(run), price))
         if price is not None:
-            sources.append(
-                f"{price.input:g} in, {price.output:g} out per million tokens, {price.date}, "
-                f"{price.source}"
-            )
+            sources.append(f"{price.rates} per million tokens, {price.date}, {price.source}")
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None, "unknown: no price or no counted tokens; give --usd"

@@ -147,7 +147,7 @@ class Totals:
         reasoning_tokens: part of the output tokens.
         cached_tokens: part of the input tokens.
         usd: cost of the counted completions; None if no price is known.
-        price: the price used (USD per million tokens in and out, date, source); None if unknown.
+        price: the price used (USD per million tokens, date, source); None if unknown.
     """
 
     completions: int = 0
@@ -179,9 +179,7 @@ def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
         usd=None
         if price is None
         else round(sum(cost(usage, price, batched) for usage, batched in counted), 6),
-        price=None
-        if price is None
-        else f"{price.input:g} in, {price.output:g} out, {price.date}, {price.source}",
+        price=None if price is None else f"{price.rates}, {price.date}, {price.source}",
     )
 
 

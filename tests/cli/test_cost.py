@@ -91,7 +91,9 @@ def test_stored_tokens_are_paid_at_the_price_of_the_table(capsys: Capsys) -> Non
 
     # A document takes detection and the query's answer.
     assert row["usd_per_document"] == pytest.approx(2 * 0.0035)
-    assert row["usd_from"].startswith("stored tokens at 2.5 in, 10 out per million tokens, ")
+    assert row["usd_from"].startswith(
+        "stored tokens at 2.5 in, 10 out, 1.25 in from a cache per million tokens, "
+    )
 
 
 def test_stored_durations_of_calls_are_the_time(capsys: Capsys) -> None:

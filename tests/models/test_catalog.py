@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import traceback
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -403,3 +403,12 @@ def test_a_replay_has_a_path(tmp_path: Path) -> None:
     assert build(f"replay:{path}").name == "replay/answers"
     with pytest.raises(InputFileError, match="gone"):
         build("replay:gone.jsonl")
+
+
+def test_the_rates_of_a_price_are_all_that_a_cost_follows_from() -> None:
+    price = Price(2, 10, dt.date(2026, 11, 1), "https://example.org/prices")
+
+    assert price.rates == "2 in, 10 out"
+    assert replace(price, cached_input=0.5, cache_write=2.5).rates == (
+        "2 in, 10 out, 0.5 in from a cache, 2.5 in to a cache"
+    )
