@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import pii_bench
 from pii_bench.cli.terminal import OutputClosedError, OutputError, flush, log
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import PiiBenchError, ProviderUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except PiiBenchError as error:
         log(f"pii-bench: {error}")
-        return INCOMPLETE if isinstance(error, OutputError) else WRONG_INPUT
+        unfinished = isinstance(error, OutputError | ProviderUnavailableError)
+        return INCOMPLETE if unfinished else WRONG_INPUT
     except KeyboardInterrupt:
         log("pii-bench: interrupted")
         return INCOMPLETE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,10 @@ from pii_bench.cli.options import (
     add_limit,
     add_local_only,
     add_max_usd,
+    add_price,
     add_results,
     add_sampling,
     add_task,
-    amount,
     concurrency_of,
     dataset_source,
     load_systems,
@@ -44,7 +43,7 @@ from pii_bench.cli.terminal import (
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import ModelStatus, Price, find_card, resolve
+from pii_bench.models.catalog import ModelStatus, find_card, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
@@ -443,18 +442,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
         "--dry-run", action="store_true", help="print calls, tokens and cost, and make no call"
     )
     add_max_usd(group, "cap: make no call that might exceed it, counting the calls in flight")
-    group.add_argument(
-        "--price",
-        type=_price,
-        metavar="IN,OUT",
-        help="USD per million tokens, instead of the price in `pii-bench models`",
+    add_price(
+        group,
+        "USD per million tokens, instead of the price in `pii-bench models`; half in batches",
     )
-
-
-def _price(text: str) -> Price:
-    try:
-        input_usd, output_usd = [amount(part) for part in text.split(",")]
-    except (ValueError, argparse.ArgumentTypeError):
-        expected = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
-        raise argparse.ArgumentTypeError(f"{expected}, not {text!r}") from None
-    return Price(input_usd, output_usd, dt.datetime.now(dt.UTC).date(), "--price")

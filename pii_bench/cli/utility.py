@@ -17,7 +17,9 @@ from pii_bench.cli.options import (
     add_limit,
     add_local_only,
     add_max_usd,
+    add_price,
     add_results,
+    add_temperature,
     concurrency_of,
     fraction,
     load_systems,
@@ -28,7 +30,7 @@ from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import TIMEOUT, ModelOptions, has_provider
+from pii_bench.models.catalog import ModelOptions, has_provider, listed_price
 from pii_bench.runs.mask_text import rewriting_system
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
@@ -113,7 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_calls(calls)
     calls.add_argument("--answerer-base-url", metavar="URL", help="--base-url of the answerer")
     calls.add_argument("--judge-base-url", metavar="URL", help="--base-url of the judge")
+    add_temperature(calls, "of answers and verdicts; default: 0")
     add_max_usd(calls, "cap for each provider's model: make no call that might exceed it")
+    add_price(calls, "USD per million tokens of the models of unknown price")
     add_json(parser)
     add_results(parser)
 
@@ -201,7 +205,7 @@ def _load_chat(role: str, arguments: argparse.Namespace, max_tokens: int | None)
     """Return the chat model of a role, `answerer` or `judge`; its own prompt is not used."""
     name = getattr(arguments, role)
     options = _options(arguments, name, getattr(arguments, f"{role}_base_url"))
-    options = replace(options, max_tokens=max_tokens)
+    options = replace(options, max_tokens=max_tokens, temperature=arguments.temperature)
     system = load_systems(name, options, local_only=arguments.local_only)[0]
     if not isinstance(system, PromptedSystem):
         raise PiiBenchError(f"{role} {name!r} is not a chat model (see `pii-bench models`)")
@@ -211,14 +215,19 @@ def _load_chat(role: str, arguments: argparse.Namespace, max_tokens: int | None)
 def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
+    concurrency = concurrency_of(arguments, name)
     # Only a provider's model accepts a time limit and a cap on its cost.
-    called = name is not None and has_provider(name)
-    timeout = arguments.timeout if called else TIMEOUT
+    if name is None or not has_provider(name):
+        return SystemOptions(
+            model=ModelOptions(base_url=base_url), calls=CallPolicy(concurrency=concurrency)
+        )
+    priced = listed_price(name, base_url) is not None
     return SystemOptions(
-        model=ModelOptions(base_url=base_url, timeout=float(timeout)),
+        model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(
-            concurrency=concurrency_of(arguments, name),
-            max_usd=arguments.max_usd if called else None,
+            concurrency=concurrency,
+            max_usd=arguments.max_usd,
+            price=None if priced else arguments.price,
         ),
     )
 

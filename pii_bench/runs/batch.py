@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError, custom_id
 from pii_bench.runs.records import Failure, RunRecord, encode_record
@@ -118,7 +118,8 @@ async def run_batch(
 
     Raises:
         ProviderRefusedError: no request can succeed; earlier responses are saved.
-        PiiBenchError: the provider stops answering, or does not know a batch.
+        ProviderUnavailableError: the provider stops answering.
+        PiiBenchError: the provider does not know a batch.
         ResultsError: a response or the list of batches cannot be saved.
         InputFileError: the list of batches cannot be read.
     """
@@ -253,7 +254,7 @@ class _BatchRun:
         except CallError as error:
             if error.kind == "bad_request":
                 self._fail(batch, batch.requests, error)
-            if error.kind in _NOT_SUBMITTED:
+            if error.unsent or error.kind in _NOT_SUBMITTED:
                 self._batches.drop(batch)
             raise
         self._batches.set_id(batch, batch_id)
@@ -332,10 +333,16 @@ class _BatchRun:
         requests = {name: self._recorder.hashes[name] for name in names}
         return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
-    def _abandoned(self, what: str) -> PiiBenchError:
-        return PiiBenchError(
+    def _abandoned(self, what: str) -> ProviderUnavailableError:
+        if any(batch.id for batch in self._batches):
+            rest = "the batches go on: run again to collect the rest"
+        elif self._batches:
+            rest = "a batch may have been submitted: run again to find out"
+        else:
+            rest = "no batch was submitted: run again to submit it"
+        return ProviderUnavailableError(
             f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
-            "and the batches go on: run again to collect the rest"
+            f"and {rest}"
         )
 
 

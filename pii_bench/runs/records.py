@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pii_bench
-from pii_bench.errors import UnknownNameError
+from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.escaping import visible
 from pii_bench.files import RecordError, get, read_object, write_json
 from pii_bench.models.base import Draws, decode_response, encode_response
@@ -147,7 +147,7 @@ class Totals:
         reasoning_tokens: part of the output tokens.
         cached_tokens: part of the input tokens.
         usd: cost of the counted completions; None if no price is known.
-        price: the price used (USD per million tokens in and out, date, source); None if unknown.
+        price: the price used (USD per million tokens, date, source); None if unknown.
     """
 
     completions: int = 0
@@ -179,9 +179,7 @@ def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
         usd=None
         if price is None
         else round(sum(cost(usage, price, batched) for usage, batched in counted), 6),
-        price=None
-        if price is None
-        else f"{price.input:g} in, {price.output:g} out, {price.date}, {price.source}",
+        price=None if price is None else f"{price.rates}, {price.date}, {price.source}",
     )
 
 
@@ -256,8 +254,8 @@ class Manifest:
     """The system, dataset and package version of a run.
 
     Attributes:
-        totals: sums over the responses; None until the run has ended. For readers of the file:
-            it is never read back.
+        totals: sums over the responses; None until the run has ended. `read_manifest` leaves it
+            out: see `read_totals`.
     """
 
     system: SystemCard
@@ -282,6 +280,14 @@ def read_manifest(path: Path) -> Manifest:
         InputFileError: the file is missing or in a wrong format.
     """
     return read_object(path, "manifest of a run", _manifest)
+
+
+def read_totals(path: Path) -> Totals | None:
+    """Read the totals of a manifest; None if there is none, or none that this version wrote."""
+    try:
+        return read_object(path, "manifest of a run", lambda record: Totals(**record["totals"]))
+    except (InputFileError, TypeError, KeyError):
+        return None
 
 
 def _manifest(record: dict[str, Any]) -> Manifest:

@@ -59,7 +59,7 @@ def test_a_price_has_todays_date() -> None:
 
     assert (price.input, price.output, price.source) == (2.5, 0.0, "--price")
     assert before <= price.date <= dt.datetime.now(dt.UTC).date()
-    assert price.batch_factor is None
+    assert price.batch_factor == 0.5
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,12 @@ def test_a_baseline_of_the_first_samples_passes_and_says_how_many(capsys: Capsys
     ]
 
 
+def test_the_temperature_is_that_of_a_chat_model(capsys: Capsys) -> None:
+    assert gate("--temperature", "default") == 2
+
+    assert "does not use --temperature" in capsys.readouterr().err
+
+
 def test_a_baseline_without_the_dataset_is_refused(capsys: Capsys) -> None:
     Path("empty.json").write_text("[]", encoding="utf-8")
 

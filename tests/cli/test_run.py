@@ -171,8 +171,8 @@ def test_a_setting_changed_back_reuses_its_answers(
     (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
     aside = path.with_name("demo.superseded.jsonl")
     assert (
-        "detection on demo: 12 answers to other requests (another model, prompt or setting) are "
-        f"superseded: they are kept in {aside}\n"
+        "detection on demo: 12 answers to other requests (another model, endpoint, prompt or "
+        f"setting) are superseded: they are kept in {aside}\n"
     ) in capsys.readouterr().err
     assert len(protocol_server.requests) == 24
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, BatchLimits
@@ -233,7 +233,11 @@ def test_a_run_gives_up_after_thirty_failed_calls_in_a_row(bench: Bench) -> None
 def test_an_unreachable_provider_ends_the_run_within_a_minute(bench: Bench) -> None:
     bench.service.faults = dict.fromkeys(range(1000), CallError("connection"))
 
-    with pytest.raises(PiiBenchError, match=r"its batch API was not reached in \d\d s; "):
+    message = (
+        r"its batch API was not reached in \d\d s; results so far are saved, and a batch may have "
+        r"been submitted: run again to find out$"
+    )
+    with pytest.raises(ProviderUnavailableError, match=message):
         bench.run()
 
     assert 30 <= bench.clock.now - START <= 60
@@ -242,6 +246,18 @@ def test_an_unreachable_provider_ends_the_run_within_a_minute(bench: Bench) -> N
     bench.run()
     assert bench.service.submitted == [IDS]
     assert bench.stored() == bench.expected()
+
+
+def test_a_submission_that_reached_no_provider_leaves_no_job(bench: Bench) -> None:
+    fault = CallError("connection", unsent=True)
+    bench.service.faults = dict.fromkeys(range(1000), fault)
+
+    with pytest.raises(PiiBenchError, match=r"and no batch was submitted: run again to submit it"):
+        bench.run()
+
+    assert set(bench.service.steps) == {"submit"}
+    assert 30 <= bench.clock.now - START <= 60
+    assert not bench.files.batches.exists()
 
 
 def test_an_unknown_job_is_reported_with_the_file_that_lists_it(bench: Bench) -> None:

@@ -58,7 +58,7 @@ PRICE: Final = Price(
     cached_input=0.5,
     batch_factor=0.5,
 )
-PRICE_TEXT: Final = "2 in, 10 out, 2026-03-01, https://prices.example"
+PRICE_TEXT: Final = "2 in, 10 out, 0.5 in from a cache, 2026-03-01, https://prices.example"
 
 # 600 fresh tokens in, 400 cached, 100 out: 1,200 + 200 + 1,000 millionths of a dollar.
 USAGE: Final = Usage(1000, 100, reasoning_tokens=30, cached_tokens=400)

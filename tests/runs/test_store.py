@@ -84,6 +84,7 @@ def test_no_name_leads_out_of_the_results_folder(tmp_path: Path) -> None:
         ("bilstm-crf", "bilstm-crf"),
         ("openai/org/m", "openai--org--m"),
         ("openai/m@localhost:8000", "openai--m@localhost--8000"),
+        ("openai/m@localhost:8000/a", "openai--m@localhost--8000--a-"),
         ("local/m", "local--m"),
         ("local--m", "local--m-"),
         ("local//m", "local--m-"),

@@ -235,8 +235,9 @@ def best(scores: Iterable[tuple[RunName, int, float]]) -> Shown | None:
 
 
 def names_of(runs: Sequence[RunName]) -> Mapping[RunName, str]:
-    """Return names without provider and host, or full names where those are not unique."""
-    short = {run: _name(run, run.model.rpartition("/")[2].partition("@")[0]) for run in runs}
+    """Return names without provider and endpoint, or full names where those are not unique."""
+    models = {run: run.model.rpartition("@")[0] or run.model for run in runs}
+    short = {run: _name(run, model.rpartition("/")[2]) for run, model in models.items()}
     counts = Counter(short.values())
     return {
         run: name if counts[name] == 1 else _name(run, run.model) for run, name in short.items()
