@@ -107,7 +107,7 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
         type=positive,
         default=TIMEOUT,
         metavar="SECONDS",
-        help="time limit of one attempt of a call (default: %(default)s)",
+        help=f"time limit of one attempt of a call (default: {TIMEOUT})",
     )
 
 
