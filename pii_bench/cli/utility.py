@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.utility.collect import Measuring, record_of, to_table
@@ -43,9 +42,10 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.relevance.embedding import Encoder
 
-EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
-    {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}
-)
+EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = {
+    "wordllama": WordLlamaEncoder,
+    "minilm": MiniLmEncoder,
+}
 
 DESCRIPTION: Final = (
     "Measure what masking protects and how much it harms answers. A chat model answers queries on "

@@ -14,7 +14,6 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.rows import (
@@ -243,6 +242,8 @@ def _place(path: Path, names: Sequence[str], name: str) -> int:
     raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}")
 
 
-_KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
-    {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
-)
+_KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = {
+    ".jsonl": _json_lines,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}

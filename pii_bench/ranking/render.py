@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from statistics import fmean
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -155,9 +154,12 @@ def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
-_FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], str]]] = MappingProxyType(
-    {"csv": to_csv, "md": to_markdown, "tex": to_latex, "html": to_html}
-)
+_FORMATS: Final[Mapping[str, Callable[[Sequence[Row]], str]]] = {
+    "csv": to_csv,
+    "md": to_markdown,
+    "tex": to_latex,
+    "html": to_html,
+}
 
 _COLUMNS: Final = (
     *("source", "model", "strategy", "dataset", "task", "oracle", "rank"),
