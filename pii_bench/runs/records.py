@@ -18,7 +18,7 @@ from pii_bench.models.budget import cost
 from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 from pii_bench.scorer.masked_text import LEAKS
-from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
+from pii_bench.systems.base import SystemCard
 from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import taxonomy
@@ -294,12 +294,8 @@ def _manifest(record: dict[str, Any]) -> Manifest:
             task=Task(get(system, "task", str, "system")),
             oracle=get(system, "oracle", bool, "system"),
             settings=get(system, "settings", dict, "system"),
-            # Missing in manifests of version 0.1, which ran only prompts.
-            names_subjects="names_subjects" not in system
-            or get(system, "names_subjects", bool, "system"),
-            unmasked_text_to=get(system, "unmasked_text_to", str, "system")
-            if "unmasked_text_to" in system
-            else UNKNOWN_RECIPIENT,
+            names_subjects=get(system, "names_subjects", bool, "system"),
+            unmasked_text_to=get(system, "unmasked_text_to", str, "system"),
             output=_output(system),
             taxonomy=_taxonomy(system),
         ),
@@ -314,7 +310,6 @@ def _manifest(record: dict[str, Any]) -> Manifest:
 
 
 def _taxonomy(system: dict[str, Any]) -> str | None:
-    # Missing in older manifests, which had only the seven types.
     if system.get("taxonomy") is None:
         return None
     name = get(system, "taxonomy", str, "system")
@@ -326,8 +321,7 @@ def _taxonomy(system: dict[str, Any]) -> str | None:
 
 
 def _output(system: dict[str, Any]) -> Output:
-    # Missing in older manifests, which had only text output.
-    match get(system, "output", str, "system") if "output" in system else "text":
+    match get(system, "output", str, "system"):
         case "text" | "schema" as output:
             return output
         case other:
