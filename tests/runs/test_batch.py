@@ -12,7 +12,7 @@ from pii_bench.models.batch import BatchLimits
 from pii_bench.runs.batch import require_prompted
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import read_lines
-from pii_bench.systems.prompted import VotedSystem
+from pii_bench.systems.prompted import DrawnSystem
 from tests.fakes import FakeModel, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES, START, Bench, FakeService
 
@@ -266,4 +266,4 @@ def test_only_systems_with_one_call_per_sample_run_in_batches() -> None:
 
     assert require_prompted(system) is system
     with pytest.raises(PiiBenchError, match=r"'fake/one' \(naive\) cannot be run in batches"):
-        require_prompted(VotedSystem(system, 3))
+        require_prompted(DrawnSystem(system, "votes", 3))
