@@ -114,7 +114,7 @@ def _write_texts(arguments: argparse.Namespace) -> bool:
                 min(arguments.limit or _LIMIT, order.size),
                 arguments.data / "built",
                 concurrency=concurrency,
-                observer=progress,
+                progress=progress,
             )
         )
     for sample_id, reasons in report.refused.items():

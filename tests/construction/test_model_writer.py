@@ -12,7 +12,7 @@ from pii_bench.datasets.sample import read_native
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
 from tests.construction.writers import good, written
-from tests.fakes import FakeModel, RecordingObserver
+from tests.fakes import FakeModel, RecordingProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def learning(writer: Writer) -> Writer:
 
 
 def write(
-    model: FakeModel, folder: Path, limit: int = 3, observer: RecordingObserver | None = None
+    model: FakeModel, folder: Path, limit: int = 3, progress: RecordingProgress | None = None
 ) -> WriterReport:
     return asyncio.run(
         write_with_model(
@@ -43,7 +43,7 @@ def write(
             limit,
             folder,
             concurrency=2,
-            observer=observer or RecordingObserver(),
+            progress=progress or RecordingProgress(),
         )
     )
 

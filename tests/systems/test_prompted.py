@@ -20,7 +20,7 @@ from pii_bench.systems import prompted
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.prompted import DrawnSystem, PromptedSystem, pieces
 from tests.builders import make_sample, write_lines
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -179,7 +179,7 @@ def test_a_sample_with_a_failed_draw_is_repeated_entirely(tmp_path: Path) -> Non
     left = []
     for _ in range(3):
         with RunStore(files, requests) as store:
-            run = run_system(system, [SAMPLE], store, concurrency=1, observer=RecordingObserver())
+            run = run_system(system, [SAMPLE], store, concurrency=1, progress=RecordingProgress())
             asyncio.run(run)
         left.append([record.response for _, record in read_lines(files.responses)])
 
