@@ -118,7 +118,7 @@ def add_results(parser: argparse.ArgumentParser, *, stored: bool = False) -> Non
         type=_folder if stored else Path,
         default=Path("results"),
         metavar="DIR",
-        help="folder of the runs and the leaderboard (default: %(default)s)",
+        help="folder of the runs and the leaderboard (default: results)",
     )
 
 
@@ -203,7 +203,7 @@ def add_filters(parser: argparse._ActionsContainer) -> None:
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add --task, by default all."""
     parser.add_argument(
-        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help="the task (default: %(default)s)"
+        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help=f"the task (default: {ALL_TASKS})"
     )
 
 
