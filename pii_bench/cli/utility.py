@@ -104,12 +104,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="length limit of an answer, reasoning included (default: 2048; reasoning models: "
         "16384; local models: 512)",
     )
-    calls.add_argument(
-        "--verdict-tokens",
-        type=positive,
-        metavar="N",
-        help="length limit of a verdict (default: as for answers)",
-    )
     add_calls(calls)
     calls.add_argument("--answerer-base-url", metavar="URL", help="--base-url of the answerer")
     calls.add_argument("--judge-base-url", metavar="URL", help="--base-url of the judge")
@@ -167,7 +161,7 @@ def _build_study(arguments: argparse.Namespace) -> Study:
         limit=arguments.limit,
         maskers=_load_maskers(arguments),
         answerer=_load_chat("answerer", arguments, arguments.answer_tokens),
-        judge=_load_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
+        judge=_load_chat("judge", arguments, None) if arguments.judge else None,
         calls=(
             concurrency_of(arguments, arguments.model),
             concurrency_of(arguments, arguments.answerer),
