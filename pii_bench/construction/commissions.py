@@ -310,14 +310,7 @@ def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> l
 def _exchange(
     hands: list[Counter[PiiType]], unwanted: PiiType, hand: Counter[PiiType], random: Random
 ) -> PiiType:
-    """Give `unwanted` to an earlier person, and return a type of theirs that `hand` has room for.
-
-    Args:
-        hands: types of earlier persons.
-        unwanted: type that `hand` has no room for.
-        hand: types of the person to whom the returned type will be given.
-        random: source of randomness.
-    """
+    """Give `unwanted` to an earlier person; return a type of theirs that `hand` has room for."""
     while True:
         other = random.choice(hands)
         for pii_type in other:

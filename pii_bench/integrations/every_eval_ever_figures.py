@@ -35,11 +35,7 @@ _COMMON: Final = frozenset({"f1", "precision", "recall"})
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A column of the leaderboard; all values are from 0 to 1.
-
-    Attributes:
-        kind: its family.
-    """
+    """A column of the leaderboard; all values are from 0 to 1."""
 
     name: str
     kind: str

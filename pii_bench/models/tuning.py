@@ -34,13 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A prompt and its gold answer.
-
-    Attributes:
-        sample_id: id of the sample.
-        prompt: the messages of a run.
-        answer: the gold answer, in the format that the prompt asks for.
-    """
+    """A prompt and its gold answer."""
 
     sample_id: str
     prompt: tuple[Message, ...]

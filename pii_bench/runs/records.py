@@ -111,12 +111,7 @@ def decode_record(record: dict[str, Any]) -> RunRecord:
 
 
 class RequestHashes(Mapping[str, str]):
-    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once.
-
-    Args:
-        system: the system.
-        samples: the samples.
-    """
+    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once."""
 
     def __init__(self, system: System, samples: Iterable[Sample]) -> None:
         self._system = system

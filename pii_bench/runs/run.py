@@ -93,13 +93,6 @@ def respond_on_ray(
 ) -> Iterator[Response | Failure]:
     """Run a system in the worker processes of a Ray cluster; each worker builds its own copy.
 
-    Args:
-        name: name of the system.
-        options: options of the system.
-        workers: number of worker processes.
-        task: the task.
-        samples: the samples.
-
     Returns:
         The responses, in the order of the samples.
 

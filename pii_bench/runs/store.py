@@ -390,9 +390,6 @@ class BatchesFile:
     A batch is added before it is submitted, so that no crash can lose it. Every change is synced
     to disk before the method returns.
 
-    Args:
-        files: the files of the run.
-
     Raises:
         InputFileError: the file is in a wrong format.
     """

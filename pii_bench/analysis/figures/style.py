@@ -185,13 +185,7 @@ class Shown:
 
 
 def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None:
-    """Choose the systems of a figure; None if no run is complete.
-
-    Args:
-        points: the points of all curves, which every run has.
-        task: the task of the runs.
-        metric: a column of the leaderboard.
-    """
+    """Choose the systems of a figure; None if no run is complete."""
     return best(
         (point.run, point.samples, point.value)
         for point in points
