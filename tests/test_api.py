@@ -13,7 +13,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
-from pii_bench.runs.run import Silent
+from pii_bench.runs.progress import Progress
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
@@ -111,7 +111,7 @@ def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
     assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
 
 
-class Notes(Silent):
+class Notes(Progress):
     """Keeps the notes of a run."""
 
     def __init__(self) -> None:

@@ -126,7 +126,7 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
         type=positive,
         default=TIMEOUT,
         metavar="SECONDS",
-        help="time limit of one attempt of a call (default: %(default)s)",
+        help=f"time limit of one attempt of a call (default: {TIMEOUT})",
     )
 
 
@@ -137,7 +137,7 @@ def add_results(parser: argparse.ArgumentParser, *, stored: bool = False) -> Non
         type=_folder if stored else Path,
         default=Path("results"),
         metavar="DIR",
-        help="folder of the runs and the leaderboard (default: %(default)s)",
+        help="folder of the runs and the leaderboard (default: results)",
     )
 
 
@@ -227,7 +227,7 @@ def add_filters(parser: argparse._ActionsContainer) -> None:
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add --task, by default all."""
     parser.add_argument(
-        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help="the task (default: %(default)s)"
+        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help=f"the task (default: {ALL_TASKS})"
     )
 
 

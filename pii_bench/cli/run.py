@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,6 +52,7 @@ from pii_bench.systems.catalog import is_prompted
 from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Collection, Iterable, Sequence
     from typing import Literal
 
@@ -64,7 +64,14 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
-_NOT_WITH_CONFIG: Final = frozenset({"model", "strategy", "dataset", "limit"})
+_NOT_WITH_CONFIG: Final = ("dataset", "limit", "model", "strategy")
+# Filled in by `run`: until then, None says that an option was not given.
+_DEFAULTS: Final = {
+    "model": DEFAULT_SYSTEM,
+    "dataset": "all",
+    "task": ALL_TASKS,
+    "results": Path("results"),
+}
 
 DESCRIPTION: Final = (
     "Run a system on datasets, score it and update the leaderboard. Responses are saved as they "
@@ -72,31 +79,8 @@ DESCRIPTION: Final = (
 )
 
 
-class _RecordOption(argparse.Action):
-    """Stores a value, and adds the option's name to the set `given`.
-
-    The set distinguishes options that the user gave from those with their default value.
-    """
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        _: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
-        namespace.given = {*getattr(namespace, "given", ()), self.dest}
-        conflicts = namespace.given & _NOT_WITH_CONFIG
-        if "config" in namespace.given and conflicts:
-            names = ", ".join(f"--{name}" for name in sorted(conflicts))
-            parser.error(f"argument --config: not allowed with argument {names}")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    # None is the default action: every plain option records that it was given.
-    parser.register("action", None, _RecordOption)
     parser.add_argument(
         "--config",
         type=Path,
@@ -106,10 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
         help="an alias (see `pii-bench models`), provider/name, local/NAME, replay:PATH, "
-        "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in (default: %(default)s)",
+        "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in "
+        f"(default: {DEFAULT_SYSTEM})",
     )
     parser.add_argument(
         "--strategy",
@@ -136,6 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_json(parser)
     add_results(parser)
+    parser.set_defaults(**dict.fromkeys(_DEFAULTS))
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -151,7 +136,14 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.config is not None:
         from pii_bench.cli.run_matrix import run_matrix
 
+        given = [name for name in _NOT_WITH_CONFIG if getattr(arguments, name) is not None]
+        if given:
+            options = ", ".join(f"--{name}" for name in given)
+            raise PiiBenchError(f"--config: not allowed with {options}, which the file sets")
         return run_matrix(arguments)
+    for name, default in _DEFAULTS.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
     datasets = load_datasets(dataset_source(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pii_bench.models.budget import Estimate
     from pii_bench.runs.jobs import Job
 
-_OVERRIDES: Final = frozenset({"task", "concurrency", "max_usd", "results"})
+_OVERRIDES: Final = ("task", "concurrency", "max_usd", "results")
 """Options of the command line that replace those of the file."""
 
 # The options that reach some systems only, with the values that switch them off.
@@ -52,8 +52,8 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
             price, or a price with models of known price only, found before the first call.
     """
     matrix = read_matrix(arguments.config)
-    overrides = {name: getattr(arguments, name) for name in _OVERRIDES & arguments.given}
-    matrix = replace(matrix, **overrides)
+    given = {name: getattr(arguments, name) for name in _OVERRIDES}
+    matrix = replace(matrix, **{name: value for name, value in given.items() if value is not None})
     _check_prices(matrix, arguments)
     datasets = _load_datasets(matrix, arguments.config)
     for dataset in datasets:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self, TextIO, TypeVar
 
 from pii_bench import escaping
 from pii_bench.errors import PiiBenchError
+from pii_bench.runs.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -256,7 +257,7 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
     return calls, *tokens, cost
 
 
-class RunProgress:
+class RunProgress(Progress):
     """Shows the progress of one run after another: bars on a terminal, otherwise lines.
 
     Args:
@@ -350,22 +351,16 @@ class _Bars:
     """The progress bars of a terminal, one for each label."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress
 
-        self.progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]} failed"),
-            TextColumn("{task.fields[rate]}/s"),
-            TextColumn("{task.fields[spent]}"),
-            TimeRemainingColumn(),
+        self.progress = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[failed]} failed"),
+            progress.TextColumn("{task.fields[rate]}/s"),
+            progress.TextColumn("{task.fields[spent]}"),
+            progress.TimeRemainingColumn(),
             console=console,
         )
         self._tasks: dict[str, TaskID] = {}

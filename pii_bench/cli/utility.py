@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.utility.collect import Measuring, record_of, to_table
@@ -45,9 +44,10 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.relevance.embedding import Encoder
 
-EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
-    {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}
-)
+EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = {
+    "wordllama": WordLlamaEncoder,
+    "minilm": MiniLmEncoder,
+}
 
 DESCRIPTION: Final = (
     "Measure what masking protects and how much it harms answers. A chat model answers queries on "
@@ -105,12 +105,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="length limit of an answer, reasoning included (default: 2048; reasoning models: "
         "16384; local models: 512)",
-    )
-    calls.add_argument(
-        "--verdict-tokens",
-        type=positive,
-        metavar="N",
-        help="length limit of a verdict (default: as for answers)",
     )
     add_calls(calls)
     calls.add_argument("--answerer-base-url", metavar="URL", help="--base-url of the answerer")
@@ -171,7 +165,7 @@ def _build_study(arguments: argparse.Namespace) -> Study:
         limit=arguments.limit,
         maskers=_load_maskers(arguments),
         answerer=_load_chat("answerer", arguments, arguments.answer_tokens),
-        judge=_load_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
+        judge=_load_chat("judge", arguments, None) if arguments.judge else None,
         calls=(
             concurrency_of(arguments, arguments.model),
             concurrency_of(arguments, arguments.answerer),

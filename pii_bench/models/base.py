@@ -331,9 +331,6 @@ class ReplayModel:
     Instead of the keys of a completion, a line may have `draws`, a list of completions: each
     answers the draw with its number. A line without `draws` answers only the first draw.
 
-    Args:
-        path: the file.
-
     Attributes:
         name: `replay/<file's stem>`.
         identity: the hash of the answers.

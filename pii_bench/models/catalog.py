@@ -14,7 +14,6 @@ import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -144,7 +143,7 @@ def read_table(path: Path) -> Mapping[str, ModelCard]:
         table["status"] = ModelStatus(table.get("status", ModelStatus.CURRENT))
         if "price" in table:
             table["price"] = Price(**table["price"])
-    return MappingProxyType({alias: ModelCard(alias, **table) for alias, table in tables.items()})
+    return {alias: ModelCard(alias, **table) for alias, table in tables.items()}
 
 
 MODELS: Final = read_table(Path(__file__).with_name("models.toml"))
@@ -263,18 +262,12 @@ class Provider:
     protocol: Protocol
 
 
-PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
-    {
-        "openai": Provider(
-            "OPENAI_API_KEY", "https://api.openai.com/v1", Protocol.CHAT_COMPLETIONS
-        ),
-        "deepseek": Provider(
-            "DEEPSEEK_API_KEY", "https://api.deepseek.com", Protocol.CHAT_COMPLETIONS
-        ),
-        "anthropic": Provider("ANTHROPIC_API_KEY", "https://api.anthropic.com", Protocol.MESSAGES),
-        "mistral": Provider("MISTRAL_API_KEY", "https://api.mistral.ai", Protocol.MISTRAL),
-    }
-)
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "openai": Provider("OPENAI_API_KEY", "https://api.openai.com/v1", Protocol.CHAT_COMPLETIONS),
+    "deepseek": Provider("DEEPSEEK_API_KEY", "https://api.deepseek.com", Protocol.CHAT_COMPLETIONS),
+    "anthropic": Provider("ANTHROPIC_API_KEY", "https://api.anthropic.com", Protocol.MESSAGES),
+    "mistral": Provider("MISTRAL_API_KEY", "https://api.mistral.ai", Protocol.MISTRAL),
+}
 
 
 TIMEOUT: Final = 120

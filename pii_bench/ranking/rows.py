@@ -409,10 +409,6 @@ def find_rows(rows: Sequence[Row], name: str) -> dict[tuple[str, Task], Row]:
     the rows to that source; otherwise runs have precedence over references. The model's detection
     in the same form of answer belongs to each of its strategies.
 
-    Args:
-        rows: the rows to choose from.
-        name: as the user wrote it.
-
     Raises:
         UnknownNameError: no row has that name; the message offers similar names.
         PiiBenchError: there are no rows, or the model has several strategies.

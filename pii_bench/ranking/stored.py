@@ -273,11 +273,7 @@ def _stored_runs(
 def _submitted_runs(
     path: Path, load: Callable[[str], Dataset | None], broken: list[str]
 ) -> list[Run]:
-    """Return a submission as one run for each task that it answers.
-
-    Raises:
-        InputFileError: the submission cannot be read or does not fit its dataset.
-    """
+    """Return a submission as one run for each task that it answers."""
     submission = read_submission(path)
     dataset = load(submission.dataset.source)
     if dataset is None:
@@ -341,11 +337,7 @@ def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) 
 
 
 def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> ParsedRun:
-    """Read and parse the responses of a run.
-
-    Raises:
-        InputFileError: the file cannot be opened.
-    """
+    """Read and parse the responses of a run."""
     unreadable: list[str] = []
     system = manifest.system
     texts = {sample.id: sample.description for sample in dataset.samples}

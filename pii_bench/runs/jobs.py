@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.batch import BatchService
     from pii_bench.models.budget import Ledger
+    from pii_bench.runs.progress import Progress
     from pii_bench.runs.records import RunRecord, Totals
-    from pii_bench.runs.run import Progress
     from pii_bench.systems.base import Response, System
     from pii_bench.tasks import Task
 
@@ -256,7 +256,7 @@ async def _ask(
     with _opened(job, progress, ledger_of(job.system)) as store:
         if map_samples is None:
             await run_system(
-                job.system, job.samples, store, concurrency=concurrency, observer=progress
+                job.system, job.samples, store, concurrency=concurrency, progress=progress
             )
         else:
             mapped = partial(map_samples, job.system.card.task)
@@ -302,7 +302,7 @@ async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait
             files=job.files,
             requests=job.requests,
             service=batch_service(system),
-            observer=progress,
+            progress=progress,
             polling=Polling(wait=wait),
         )
     return running > 0 or bool(shared)

@@ -18,7 +18,7 @@ from pii_bench.models.budget import cost
 from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 from pii_bench.scorer.masked_text import LEAKS
-from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
+from pii_bench.systems.base import SystemCard
 from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import taxonomy
@@ -111,12 +111,7 @@ def decode_record(record: dict[str, Any]) -> RunRecord:
 
 
 class RequestHashes(Mapping[str, str]):
-    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once.
-
-    Args:
-        system: the system.
-        samples: the samples.
-    """
+    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once."""
 
     def __init__(self, system: System, samples: Iterable[Sample]) -> None:
         self._system = system
@@ -300,12 +295,8 @@ def _manifest(record: dict[str, Any]) -> Manifest:
             task=Task(get(system, "task", str, "system")),
             oracle=get(system, "oracle", bool, "system"),
             settings=get(system, "settings", dict, "system"),
-            # Missing in manifests of version 0.1, which ran only prompts.
-            names_subjects="names_subjects" not in system
-            or get(system, "names_subjects", bool, "system"),
-            unmasked_text_to=get(system, "unmasked_text_to", str, "system")
-            if "unmasked_text_to" in system
-            else UNKNOWN_RECIPIENT,
+            names_subjects=get(system, "names_subjects", bool, "system"),
+            unmasked_text_to=get(system, "unmasked_text_to", str, "system"),
             output=_output(system),
             taxonomy=_taxonomy(system),
         ),
@@ -320,7 +311,6 @@ def _manifest(record: dict[str, Any]) -> Manifest:
 
 
 def _taxonomy(system: dict[str, Any]) -> str | None:
-    # Missing in older manifests, which had only the seven types.
     if system.get("taxonomy") is None:
         return None
     name = get(system, "taxonomy", str, "system")
@@ -332,8 +322,7 @@ def _taxonomy(system: dict[str, Any]) -> str | None:
 
 
 def _output(system: dict[str, Any]) -> Output:
-    # Missing in older manifests, which had only text output.
-    match get(system, "output", str, "system") if "output" in system else "text":
+    match get(system, "output", str, "system"):
         case "text" | "schema" as output:
             return output
         case other:

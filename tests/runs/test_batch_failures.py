@@ -15,7 +15,7 @@ from pii_bench.runs.batch import run_batch
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from tests.batch_server import Fault
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.models.adapters import SERVICES
 from tests.models.batch_cases import CASES, Case
 from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, make_bench
@@ -66,7 +66,7 @@ def test_a_call_that_fails_at_any_step_is_retried(
 
     assert bench.service.submitted == [IDS]
     assert bench.files.responses.read_bytes() == undisturbed
-    assert bench.observer.failed == [False] * 6
+    assert bench.progress.failed == [False] * 6
 
 
 def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> None:
@@ -76,7 +76,7 @@ def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> Non
 
     bench.run()
 
-    assert (bench.observer.start, bench.observer.failed) == ((2, 6), [False] * 4)
+    assert (bench.progress.start, bench.progress.failed) == ((2, 6), [False] * 4)
 
 
 def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
@@ -85,7 +85,7 @@ def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
 
     bench.run()
 
-    assert bench.observer.failed == [True] * 6
+    assert bench.progress.failed == [True] * 6
     assert [record.id for record in bench.stored()] == IDS
 
 
@@ -299,7 +299,7 @@ async def run_over_http(case: Case, url: str, files: RunFiles, clock: Clock) -> 
                 files=files,
                 requests=requests,
                 service=build_batch_service(model),
-                observer=RecordingObserver(),
+                progress=RecordingProgress(),
                 polling=clock.polling(),
             )
     finally:

@@ -25,7 +25,7 @@ from pii_bench.scorer.locate import Locator
 from pii_bench.systems.base import THIS_MACHINE
 from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems
 from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
-from pii_bench.systems.prompted import PromptedSystem, VotedSystem
+from pii_bench.systems.prompted import DrawnSystem, PromptedSystem
 from pii_bench.taxonomy import PiiType
 from tests.fakes import FakeModel
 from tests.systems.fakes import NumbersNeeded, WordDetector
@@ -86,7 +86,7 @@ def test_relevance_may_be_decided_by_votes() -> None:
     _, (detection, related) = chat(FOUND)
     assert isinstance(related, PromptedSystem)
 
-    assert masked((detection, VotedSystem(related))).text == "<Full Name> is 32."
+    assert masked((detection, DrawnSystem(related, "votes", 5))).text == "<Full Name> is 32."
 
 
 def test_systems_built_from_names_mask_a_text() -> None:
