@@ -19,7 +19,8 @@ from pii_bench.runs.mask_text import mask_for_query
 from pii_bench.runs.records import Signature
 from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from pii_bench.runs.mask_text import (
     mask_for_query,
     masking_systems,
 )
-from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems
+from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.composed import DetectedEntities, PredictedRelevance, compose_systems
+from pii_bench.systems.plug_ins import PlugIn
 from pii_bench.systems.prompted import PromptedSystem, VotedSystem
 from pii_bench.taxonomy import PiiType
 from tests.fakes import FakeModel
