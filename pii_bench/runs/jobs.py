@@ -22,7 +22,8 @@ from pii_bench.runs.records import (
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.plug_ins import PlugIn, fault_of
+from pii_bench.systems.faults import fault_of
+from pii_bench.systems.plug_ins import PlugIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -12,6 +12,7 @@ from pii_bench.prompting.parsing.answers import (
     parse_structured_related,
 )
 from pii_bench.scorer import normalise
+from pii_bench.systems.faults import fault_of
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import taxonomy
@@ -33,9 +34,10 @@ def read_response(
 ) -> Prediction:
     """Parse a response into a prediction; no content of a response raises an error.
 
-    A prediction without the part that the task needs is malformed. Several draws are parsed one by
-    one and combined by majority vote; if detection uses the labels of a taxonomy, the draws are
-    answers about consecutive pieces of one text, and their entities are merged.
+    A prediction without the part that the task needs, and a fault of a plug-in, are malformed.
+    Several draws are parsed one by one and combined by majority vote; if detection uses the labels
+    of a taxonomy, the draws are answers about consecutive pieces of one text, and their entities
+    are merged.
 
     Args:
         task: the task.
@@ -50,6 +52,9 @@ def read_response(
         ValueError: the task has no response of this kind: masking has none, detection in the seven
             types has no draws.
     """
+    if fault_of(response):
+        # The parser of rewritten texts would take it for one.
+        response = Prediction(Status.MALFORMED)
     if isinstance(response, Prediction):
         fits = response.answers(task) or not response.status.answered
         return response if fits else Prediction(Status.MALFORMED)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import sha256_of
-from pii_bench.models.base import CallError, Completion, Draws, Finish
+from pii_bench.models.base import CallError, Completion, Draws
 from pii_bench.systems.base import System, SystemCard
+from pii_bench.systems.faults import fault
 from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
@@ -32,10 +33,6 @@ PYTHON: Final = "python"
 """The start of a name that gives a factory: `python:MODULE:FACTORY`."""
 
 _FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
-
-# Start of the stored answer of a plug-in that failed: the parser finds no answer in it, and
-# `fault_of` recognises it.
-_FAULT: Final = "error: the plug-in "
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +74,14 @@ class PlugIn:
         except (CallError, PiiBenchError):
             raise
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
-            return Completion(f"{_FAULT}raised {type(error).__name__}", Finish.STOP)
+            return fault(f"raised {type(error).__name__}")
         if isinstance(response, Completion | Draws | Prediction):
             return response
-        kind = type(response).__name__
-        return Completion(f"{_FAULT}returned {kind}, not Prediction", Finish.STOP)
+        return fault(f"returned {type(response).__name__}, not Prediction")
 
     async def close(self) -> None:
         """Close the system."""
         await self.system.close()
-
-
-def fault_of(response: object) -> str | None:
-    """Return the error that a plug-in made instead of answering; None if it answered."""
-    if isinstance(response, Completion) and response.text.startswith(_FAULT):
-        return response.text.removeprefix("error: ")
-    return None
 
 
 def plug_ins(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.runs.responses import compose, read_response, vote
+from pii_bench.systems.faults import fault
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 
@@ -275,6 +276,11 @@ def test_a_failed_call_takes_precedence_over_a_failure_of_the_model(
 )
 def test_a_response_that_is_a_prediction_is_returned(task: Task, prediction: Prediction) -> None:
     assert read_response(task, prediction) == prediction
+
+
+@pytest.mark.parametrize("task", Task)
+def test_a_fault_of_a_plug_in_is_malformed(task: Task) -> None:
+    assert read_response(task, fault("raised KeyError")) == Prediction(Status.MALFORMED)
 
 
 def test_a_prediction_of_another_task_is_malformed() -> None:

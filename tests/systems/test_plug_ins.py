@@ -12,7 +12,8 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.runs.responses import read_response
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.plug_ins import fault_of, plug_ins
+from pii_bench.systems.faults import fault_of
+from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
