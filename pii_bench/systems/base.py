@@ -76,7 +76,8 @@ class System(Protocol):
         """Answer one sample.
 
         A prediction has the fields that the task asks for and the status `ok`. Only query-related
-        systems and detection in the labels of a taxonomy may return `Draws`.
+        systems and detection in the labels of a taxonomy may return `Draws`; masking has no raw
+        output, only a prediction.
 
         Raises:
             CallError: this sample got no answer; a later run asks again.

@@ -19,6 +19,7 @@ from pii_bench.models.base import CallError, Completion, Draws
 from pii_bench.systems.base import System, SystemCard
 from pii_bench.systems.faults import fault
 from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,13 +76,24 @@ class PlugIn:
             raise
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
             return fault(f"raised {type(error).__name__}")
-        if isinstance(response, Completion | Draws | Prediction):
+        allowed = _kinds(self.system.card)
+        if isinstance(response, allowed):
             return response
-        return fault(f"returned {type(response).__name__}, not Prediction")
+        names = " or ".join(each.__name__ for each in allowed)
+        return fault(f"returned {type(response).__name__}, not {names}")
 
     async def close(self) -> None:
         """Close the system."""
         await self.system.close()
+
+
+def _kinds(card: SystemCard) -> tuple[type[Response], ...]:
+    """Return the kinds of response that a system's task has (`System.respond`)."""
+    if card.task is Task.MASKING:
+        return (Prediction,)
+    if card.task is Task.QUERY_RELATED or card.taxonomy is not None:
+        return Prediction, Completion, Draws
+    return Prediction, Completion
 
 
 def plug_ins(

@@ -89,7 +89,7 @@ def test_an_input_error_of_a_factory_keeps_its_message(folder: Path) -> None:
 SAMPLE = load_dataset("demo").samples[0]
 
 MODULE = """
-from pii_bench.models.base import CallError, Completion
+from pii_bench.models.base import CallError, Completion, Draws
 from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
 
@@ -116,7 +116,8 @@ def loaded(folder: Path, body: str, prompt: str = "system") -> System:
     ("body", "text"),
     [
         ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
-        ("return 'Lee'", "error: the plug-in returned str, not Prediction"),
+        ("return 'Lee'", "error: the plug-in returned str, not Prediction or Completion"),
+        ("return Draws(())", "error: the plug-in returned Draws, not Prediction or Completion"),
     ],
 )
 def test_an_error_of_a_plug_in_is_a_malformed_answer(folder: Path, body: str, text: str) -> None:
