@@ -50,7 +50,8 @@ class DetectedEntities:
         self.unmasked_text_to = unmasked_text_to
         self.name = detector.name
         self.identity = detector.identity
-        self._detect = lru_cache(_CACHED_TEXTS)(detector.detect)
+        # A tuple: a generator would be empty on the second use, and a list could change.
+        self._detect = lru_cache(_CACHED_TEXTS)(lambda text: tuple(detector.detect(text)))
 
     def inputs(self, sample: Sample) -> Mapping[str, Any]:
         """Return the parts of a sample that the answer depends on."""
