@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import sha256_of
@@ -44,8 +46,8 @@ class PlugIn:
 
     Attributes:
         system: the third-party object.
-        source: SHA-256 of the factory's source file, which is then part of the system's identity;
-            empty without a factory or a file.
+        source: SHA-256 of the source of the factory and its package, which is then part of the
+            system's identity; empty without a factory or a file.
     """
 
     system: System
@@ -103,7 +105,7 @@ def plug_ins(
 
     Args:
         objects: the user's systems.
-        source: SHA-256 of the source file of their factory; empty if there is none.
+        source: SHA-256 of the source of their factory; empty if there is none.
         owner: what gives them, for errors.
 
     Raises:
@@ -142,7 +144,7 @@ def load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
         raise PiiBenchError(f"{must}, but raised {_class_and_line(error)}") from None
     if not isinstance(products, Sequence):
         raise PiiBenchError(must)
-    source = _source_hash(target.partition(":")[0])
+    source = _source_hash(target.partition(":")[0], factory)
     return plug_ins(products, source, owner=f"system {name!r}")
 
 
@@ -162,7 +164,29 @@ def _class_and_line(error: Exception) -> str:
     return f"{type(error).__name__} at {path}:{line}"
 
 
-def _source_hash(module: str) -> str:
+def _source_hash(module: str, factory: object) -> str:
+    """Return the SHA-256 of a plug-in's source file, or of its files; empty if it has none.
+
+    They are the files of the module that is named and of the one that defines the factory, each
+    with the other Python files of its package.
+    """
     spec = find_spec(module)
-    path = Path(spec.origin) if spec is not None and spec.origin is not None else None
-    return sha256_of(path) if path is not None and path.is_file() else ""
+    origins = [spec.origin if spec is not None else None]
+    with suppress(TypeError):  # Not a function or class: the named module defines it.
+        origins.append(inspect.getsourcefile(inspect.unwrap(cast("Any", factory))))
+    files = [Path(origin).resolve() for origin in origins if origin is not None]
+    paths = {path for file in files if file.is_file() for path in _package(file)}
+    hashes = [sha256_of(path) for path in sorted(paths)]
+    if len(hashes) == 1:
+        return hashes[0]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest() if hashes else ""
+
+
+def _package(file: Path) -> list[Path]:
+    """Return all Python files of the outermost package of a file; the file if it is in none."""
+    folder = file.parent
+    if not (folder / "__init__.py").exists():
+        return [file]
+    while (folder.parent / "__init__.py").exists():
+        folder = folder.parent
+    return [*folder.rglob("*.py")]

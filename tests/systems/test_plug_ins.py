@@ -10,6 +10,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.files import sha256_of
 from pii_bench.runs.responses import read_response
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.faults import fault_of
@@ -156,6 +157,39 @@ def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
 
     assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
     assert one.card.settings["source"] != other.card.settings["source"]
+
+
+def test_the_source_of_a_package_is_all_its_python_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "my_package").mkdir()
+    files = {
+        "__init__": "from my_package.core import systems",
+        "core": MODULE.format(body="return Completion(TEXT)", prompt="x")
+        + "from my_package.texts import TEXT",
+        "texts": "TEXT = '{}'",
+    }
+
+    def source() -> str:
+        for name, text in files.items():
+            (folder / "my_package" / f"{name}.py").write_text(text, encoding="utf-8")
+        for name in [name for name in sys.modules if name.partition(".")[0] == "my_package"]:
+            monkeypatch.delitem(sys.modules, name)
+        (system,) = build_systems("python:my_package:systems", SystemOptions())
+        return str(system.card.settings["source"])
+
+    before = source()
+    assert source() == before
+    for name in files:
+        files[name] += "\n# changed"
+        assert source() != before, name
+        before = source()
+
+
+def test_the_source_of_a_single_file_is_its_hash(folder: Path) -> None:
+    system = loaded(folder, "return Completion('{}')")
+
+    assert system.card.settings["source"] == sha256_of(folder / "my_system.py")
 
 
 def test_an_object_that_no_factory_made_keeps_its_identity() -> None:
