@@ -9,6 +9,10 @@ from pii_bench.models.base import Completion, Finish
 _FAULT: Final = "error: the plug-in "
 
 
+class FaultError(ValueError):
+    """A wrong result of foreign code; the message quotes no text of a sample."""
+
+
 def fault(what: str) -> Completion:
     """Return the answer to store for a sample; `what` is a fact without any text of the sample."""
     return Completion(f"{_FAULT}{what}", Finish.STOP)

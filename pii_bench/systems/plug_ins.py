@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import re
 import sys
 import traceback
@@ -16,15 +17,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.files import sha256_of
-from pii_bench.models.base import CallError, Completion, Draws
+from pii_bench.files import RecordError, sha256_of
+from pii_bench.models.base import (
+    CallError,
+    Completion,
+    Draws,
+    Finish,
+    decode_response,
+    encode_response,
+)
 from pii_bench.systems.base import System, SystemCard
-from pii_bench.systems.faults import fault
-from pii_bench.systems.predictions import Prediction
-from pii_bench.tasks import Task
+from pii_bench.systems.faults import FaultError, fault
+from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
+from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from enum import StrEnum
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import Response
@@ -34,6 +43,10 @@ ENTRY_POINTS: Final = "pii_bench.systems"
 
 PYTHON: Final = "python"
 """The start of a name that gives a factory: `python:MODULE:FACTORY`."""
+
+_PARTS: Final = (
+    "subjects are tuples of (text, type) pairs, related is a tuple of texts, draws are Completions"
+)
 
 _FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
 
@@ -67,26 +80,64 @@ class PlugIn:
         return hashlib.sha256(f"{self.source} {own}".encode()).hexdigest() if self.source else own
 
     async def respond(self, sample: Sample) -> Response:
-        """Return the system's answer, or a malformed one if its code raises.
+        """Return the system's answer, or a malformed one if its code raises or returns no answer.
 
         A `CallError` is raised again, since a retry may help. The messages of other exceptions
         are dropped: they may quote the sample.
         """
         try:
-            response: object = await self.system.respond(sample)
+            return _checked(await self.system.respond(sample), self.card)
         except (CallError, PiiBenchError):
             raise
+        except FaultError as error:
+            return fault(str(error))
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
             return fault(f"raised {type(error).__name__}")
-        allowed = _kinds(self.system.card)
-        if isinstance(response, allowed):
-            return response
-        names = " or ".join(each.__name__ for each in allowed)
-        return fault(f"returned {type(response).__name__}, not {names}")
 
     async def close(self) -> None:
         """Close the system."""
         await self.system.close()
+
+
+def _checked(response: object, card: SystemCard) -> Response:
+    """Return a response as it will be read from its stored line.
+
+    Raises:
+        FaultError: the task has no response of this kind, or a part of it has a wrong type.
+    """
+    allowed, kind = _kinds(card), type(response).__name__
+    if not isinstance(response, allowed):
+        names = " or ".join(each.__name__ for each in allowed)
+        raise FaultError(f"returned {kind}, not {names}")
+    try:
+        return _read_again(response, card.task)
+    except RecordError as error:
+        raise FaultError(f"returned a wrong {kind}: {error}") from None
+    except (AttributeError, TypeError, ValueError):
+        # The messages of Python quote values, and say little about the form.
+        raise FaultError(f"returned a wrong {kind} (allowed: {_PARTS})") from None
+
+
+def _read_again(response: Response, task: Task) -> Response:
+    if isinstance(response, Prediction):
+        _check_word("status", response.status, Status)
+        if isinstance(response.related, str):
+            # JSON would have its letters.
+            raise RecordError("'related' must be a tuple of texts, not one text")
+        record = json.loads(json.dumps(encode_prediction(response)))
+        prediction = decode_prediction(record, "prediction")
+        if prediction.status.answered and not prediction.answers(task):
+            raise RecordError(f"it lacks what {task} asks for")
+        return replace(prediction, repairs=tuple(response.repairs))
+    for completion in response.completions if isinstance(response, Draws) else (response,):
+        _check_word("finish", completion.finish, Finish)
+    return decode_response(json.loads(json.dumps(encode_response(response))))
+
+
+def _check_word(name: str, value: object, allowed: type[StrEnum]) -> None:
+    # Without the value: it may be a text, given in the wrong place.
+    if not isinstance(value, str) or value not in set(allowed):
+        raise RecordError(f"{name!r} must be one of {', '.join(allowed)}")
 
 
 def _kinds(card: SystemCard) -> tuple[type[Response], ...]:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,16 +12,21 @@ from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import sha256_of
+from pii_bench.models.base import Completion, Draws, Finish, Usage
 from pii_bench.runs.responses import read_response
+from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.faults import fault_of
 from pii_bench.systems.plug_ins import plug_ins
+from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.systems.base import System
+    from pii_bench.datasets.sample import Sample
+    from pii_bench.systems.base import Response, System
 
 
 def test_the_documented_example_is_short_and_runs(
@@ -113,6 +119,36 @@ def loaded(folder: Path, body: str, prompt: str = "system") -> System:
     return build_systems("python:my_system:systems", SystemOptions())[0]
 
 
+OK = Status.OK
+DETECTED = Prediction(OK, subjects=((("Ann", "PER"),),))
+
+
+@dataclass
+class Constant:
+    """A system that gives every sample the same response."""
+
+    response: Any
+    task: Task = Task.DETECTION
+
+    @property
+    def card(self) -> SystemCard:
+        return SystemCard("constant", "system", "", self.task, oracle=False, settings={})
+
+    def request_hash(self, sample: Sample) -> str:
+        return sample.description
+
+    async def respond(self, _: Sample) -> Response:
+        response: Response = self.response
+        return response
+
+    async def close(self) -> None: ...
+
+
+def answer_of(response: Any, task: Task = Task.DETECTION) -> Response:
+    (system,) = plug_ins([Constant(response, task)])
+    return asyncio.run(system.respond(SAMPLE))
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -126,6 +162,85 @@ def test_an_error_of_a_plug_in_is_a_malformed_answer(folder: Path, body: str, te
 
     assert getattr(response, "text", None) == text
     assert read_response(Task.DETECTION, response, "text").status is Status.MALFORMED
+
+
+# Foreign code gives parts that the types do not allow.
+made: Any = Prediction
+completed: Any = Completion
+drawn: Any = Draws
+
+PARTS = (
+    " (allowed: subjects are tuples of (text, type) pairs, related is a tuple of texts, draws are "
+    "Completions)"
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "response", "what"),
+    [
+        (Task.DETECTION, made(OK, subjects=(("Ann", "PER"),)), PARTS),
+        (Task.DETECTION, made(OK, subjects=(5,)), PARTS),
+        (
+            Task.DETECTION,
+            made(OK, subjects=(((5, "PER"),),)),
+            ": prediction, subjects[0]: 'text' must be a string, not a whole number",
+        ),
+        (
+            Task.DETECTION,
+            made("Ann Lee"),
+            f": 'status' must be one of {', '.join(Status)}",
+        ),
+        (
+            Task.DETECTION,
+            made(OK),
+            ": prediction: has neither 'subjects' nor 'related' nor 'rewritten' (status 'ok')",
+        ),
+        (Task.DETECTION, made(OK, related=()), ": it lacks what detection asks for"),
+        (
+            Task.QUERY_RELATED,
+            made(OK, related="Ann"),
+            ": 'related' must be a tuple of texts, not one text",
+        ),
+        (
+            Task.QUERY_RELATED,
+            made(OK, related=(None,)),
+            ": prediction: 'related' must be a list of strings",
+        ),
+        (
+            Task.REWRITE,
+            made(OK, rewritten=5),
+            ": prediction: 'rewritten' must be a string, not a whole number",
+        ),
+        (Task.DETECTION, completed(None), ": record: 'text' must be a string, not null"),
+        (
+            Task.DETECTION,
+            completed("", "Ann"),
+            ": 'finish' must be one of stop, length, refusal, filter, unknown",
+        ),
+        (Task.QUERY_RELATED, Draws(()), ": 'draws' must not be empty"),
+        (Task.QUERY_RELATED, drawn(("Ann",)), PARTS),
+    ],
+)
+def test_a_response_with_a_wrong_part_is_a_fault(task: Task, response: Any, what: str) -> None:
+    fault = fault_of(answer_of(response, task))
+
+    assert fault == f"the plug-in returned a wrong {type(response).__name__}{what}"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (made("ok", subjects=[[["Ann", PiiType.PER]]]), DETECTED),
+        (made(OK, subjects=((("Ann", None),),)), Prediction(OK, subjects=((("Ann", ""),),))),
+        (made(OK, (pair for pair in DETECTED.subjects or ())), DETECTED),
+        (Prediction(Status.REFUSED, subjects=DETECTED.subjects), Prediction(Status.REFUSED)),
+        (made(OK, (), repairs=["close-open"]), Prediction(OK, (), repairs=("close-open",))),
+        (completed("", "length"), Completion("", Finish.LENGTH)),
+        (Completion("x", usage=Usage(9, 5)), Completion("x", usage=Usage(9, 5))),
+    ],
+)
+def test_a_response_is_what_its_stored_line_will_be(given: Any, kept: Response) -> None:
+    assert answer_of(given) == kept
 
 
 def test_a_hallucinated_entity_of_a_plug_in_is_an_answer(folder: Path) -> None:
