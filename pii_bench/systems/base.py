@@ -70,7 +70,10 @@ class System(Protocol):
         """The description of the system."""
 
     def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 of everything that the response to a sample depends on."""
+        """Return the SHA-256 of everything that the response to a sample depends on.
+
+        An answer is stored with it, and asked again when it changes.
+        """
 
     async def respond(self, sample: Sample) -> Response:
         """Answer one sample.

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import pii_bench
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import RecordError, sha256_of
 from pii_bench.models.base import (
@@ -75,9 +76,24 @@ class PlugIn:
         return replace(card, prompt=prompt, settings={**card.settings, **source})
 
     def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 of the source hash and the system's own hash."""
-        own = self.system.request_hash(sample)
-        return hashlib.sha256(f"{self.source} {own}".encode()).hexdigest() if self.source else own
+        """Return the SHA-256 of the source hash, the system's own hash and the text and query.
+
+        Systems of this package hash what they read. Without a factory their own hash is kept, so
+        that they share answers with runs by name.
+
+        Raises:
+            PiiBenchError: the system's own hash is no string.
+        """
+        own: object = self.system.request_hash(sample)
+        if not isinstance(own, str):
+            raise PiiBenchError(f"{self._name}: request_hash came with {_kind(own)}; allowed: str")
+        if not _is_ours(self.system):
+            # Else a hash of the id, or a constant, would give a sample the answer to another text.
+            query = None if self.card.task is Task.DETECTION else sample.query
+            own = json.dumps([own, sample.description, query])
+        elif not self.source:
+            return own
+        return hashlib.sha256(f"{self.source} {own}".encode()).hexdigest()
 
     async def respond(self, sample: Sample) -> Response:
         """Return the system's answer, or a malformed one if its code raises or returns no answer.
@@ -98,6 +114,18 @@ class PlugIn:
         """Close the system."""
         await self.system.close()
 
+    @property
+    def _name(self) -> str:
+        return f"system {self.card.model!r} ({self.card.prompt})"
+
+
+def _is_ours(system: System) -> bool:
+    return type(system).__module__.partition(".")[0] == pii_bench.__name__
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
 
 def _checked(response: object, card: SystemCard) -> Response:
     """Return a response as it will be read from its stored line.
@@ -105,7 +133,7 @@ def _checked(response: object, card: SystemCard) -> Response:
     Raises:
         FaultError: the task has no response of this kind, or a part of it has a wrong type.
     """
-    allowed, kind = _kinds(card), type(response).__name__
+    allowed, kind = _kinds(card), _kind(response)
     if not isinstance(response, allowed):
         names = " or ".join(each.__name__ for each in allowed)
         raise FaultError(f"returned {kind}, not {names}")

@@ -3,13 +3,14 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.datasets.sample import Sample
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import Completion, Draws, Finish, Usage
@@ -25,7 +26,6 @@ from pii_bench.taxonomy import PiiType
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import Response, System
 
 
@@ -129,13 +129,14 @@ class Constant:
 
     response: Any
     task: Task = Task.DETECTION
+    request: str = "version 1"
 
     @property
     def card(self) -> SystemCard:
         return SystemCard("constant", "system", "", self.task, oracle=False, settings={})
 
-    def request_hash(self, sample: Sample) -> str:
-        return sample.description
+    def request_hash(self, _: Sample) -> str:
+        return self.request
 
     async def respond(self, _: Sample) -> Response:
         response: Response = self.response
@@ -272,6 +273,37 @@ def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
 
     assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
     assert one.card.settings["source"] != other.card.settings["source"]
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "same"),
+    [
+        (Task.DETECTION, {"id": "s2"}, True),
+        (Task.DETECTION, {"query": "Who is it?"}, True),
+        (Task.DETECTION, {"description": "Bo Ek is 32."}, False),
+        (Task.QUERY_RELATED, {"query": "Who is it?"}, False),
+        (Task.MASKING, {"query": "Who is it?"}, False),
+    ],
+)
+def test_a_constant_request_hash_does_not_share_the_answers_of_other_texts(
+    task: Task, changes: dict[str, str], *, same: bool
+) -> None:
+    (system,) = plug_ins([Constant(DETECTED, task, "version 1")])
+    sample = Sample("s1", "Ann Lee is 32.", "Am I old?", (), ())
+    other = replace(sample, **changes)  # type: ignore[arg-type]
+
+    assert (system.request_hash(sample) == system.request_hash(other)) is same
+
+
+@pytest.mark.parametrize(("given", "kind"), [(None, "NoneType"), (b"abc", "bytes")])
+def test_a_request_hash_that_is_no_string_is_an_error(given: Any, kind: str) -> None:
+    (system,) = plug_ins([Constant(DETECTED, request=given)])
+
+    with pytest.raises(PiiBenchError) as caught:
+        system.request_hash(SAMPLE)
+
+    what = f"request_hash came with {kind}; allowed: str"
+    assert str(caught.value) == f"system 'constant' (system): {what}"
 
 
 def test_the_source_of_a_package_is_all_its_python_files(
