@@ -247,6 +247,9 @@ async def _ask(
     job: Job, concurrency: int, progress: Progress, map_samples: MapTaskSamples | None
 ) -> bool:
     """Run a job by single calls; True if every sample has an answer."""
+    for sample in job.samples:
+        # A plug-in's code may fail here: better before the first call than after it.
+        job.requests[sample.id]
     with _opened(job, progress, ledger_of(job.system)) as store:
         if map_samples is None:
             await run_system(

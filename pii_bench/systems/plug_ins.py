@@ -8,16 +8,18 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import pii_bench
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import RecordError, sha256_of
 from pii_bench.models.base import (
     CallError,
@@ -27,10 +29,12 @@ from pii_bench.models.base import (
     decode_response,
     encode_response,
 )
+from pii_bench.prompting.strategies import Output
 from pii_bench.systems.base import System, SystemCard
 from pii_bench.systems.faults import FaultError, fault
 from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
 from pii_bench.tasks import Status, Task
+from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,18 +49,36 @@ ENTRY_POINTS: Final = "pii_bench.systems"
 PYTHON: Final = "python"
 """The start of a name that gives a factory: `python:MODULE:FACTORY`."""
 
+_CARD: Final[Mapping[str, type]] = {
+    "model": str,
+    "prompt": str,
+    "prompt_sha256": str,
+    "task": str,
+    "oracle": bool,
+    "settings": Mapping,
+    "names_subjects": bool,
+    "unmasked_text_to": str,
+    "output": str,
+}
+"""The types of the parts of a card."""
+
 _PARTS: Final = (
     "subjects are tuples of (text, type) pairs, related is a tuple of texts, draws are Completions"
 )
 
+_PACKAGE: Final = Path(pii_bench.__file__).parent
+
+_OBJECTS: Final = "objects with the members of System"
+
 _FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class PlugIn:
-    """A third-party system.
+    """A third-party system: what its code returns is checked, and its exceptions are named.
 
-    Its exceptions count as malformed answers.
+    Exceptions of `respond` count as malformed answers. Their messages, which may quote the sample,
+    are dropped.
 
     Attributes:
         system: the third-party object.
@@ -67,13 +89,25 @@ class PlugIn:
     system: System
     source: str
 
-    @property
+    @cached_property
     def card(self) -> SystemCard:
-        """The system's card with its source hash; an empty prompt becomes the task's name."""
-        card = self.system.card
+        """The system's card with its source hash; an empty prompt becomes the task's name.
+
+        Raises:
+            PiiBenchError: the system's card raises, is no `SystemCard`, or has a wrong part.
+        """
+        owner = f"the card of {_kind(self.system)}"
+        try:
+            card: object = self.system.card
+        except Exception as error:  # noqa: BLE001 - foreign code must not end a run of other systems
+            raise PiiBenchError(f"{owner} raised {_class_and_line(error)}") from None
+        if not isinstance(card, SystemCard):
+            raise PiiBenchError(f"{owner} came with {_kind(card)}; allowed: SystemCard")
+        _check_card(card, owner)
+        task = Task(card.task)
         source = {"source": self.source} if self.source else {}
-        prompt = card.prompt or str(card.task)
-        return replace(card, prompt=prompt, settings={**card.settings, **source})
+        settings = {**card.settings, **source}
+        return replace(card, task=task, prompt=card.prompt or str(task), settings=settings)
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 of the source hash, the system's own hash and the text and query.
@@ -82,9 +116,14 @@ class PlugIn:
         that they share answers with runs by name.
 
         Raises:
-            PiiBenchError: the system's own hash is no string.
+            PiiBenchError: the system's own hash is no string, or its code raises.
         """
-        own: object = self.system.request_hash(sample)
+        try:
+            own: object = self.system.request_hash(sample)
+        except Exception as error:  # noqa: BLE001 - its message may quote the sample
+            raise PiiBenchError(
+                f"{self._name}: request_hash raised {_class_and_line(error)}"
+            ) from None
         if not isinstance(own, str):
             raise PiiBenchError(f"{self._name}: request_hash came with {_kind(own)}; allowed: str")
         if not _is_ours(self.system):
@@ -111,8 +150,15 @@ class PlugIn:
             return fault(f"raised {type(error).__name__}")
 
     async def close(self) -> None:
-        """Close the system."""
-        await self.system.close()
+        """Close the system; warn if its code raises, since the answers are not affected."""
+        try:
+            closing: object = self.system.close()
+            # One that is not async has ended.
+            if inspect.isawaitable(closing):
+                await closing
+        except Exception as error:  # noqa: BLE001 - foreign code must not lose finished work
+            message = f"{self._name}: close raised {_class_and_line(error)}"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     @property
     def _name(self) -> str:
@@ -125,6 +171,33 @@ def _is_ours(system: System) -> bool:
 
 def _kind(value: object) -> str:
     return type(value).__name__
+
+
+def _check_card(card: SystemCard, owner: str) -> None:
+    """Check that the manifest of a run can hold a card.
+
+    Raises:
+        PiiBenchError: a part has a type or a value that a manifest has not.
+    """
+    for part, kind in _CARD.items():
+        value = getattr(card, part)
+        if not isinstance(value, kind):
+            what = f"{part} of type {_kind(value)}"
+            raise PiiBenchError(f"{owner} came with {what}; allowed: {kind.__name__}")
+    if not card.model:
+        raise PiiBenchError(f"{owner} came with an empty model; allowed: a name")
+    for part, allowed in {"task": [*Task], "output": get_args(Output)}.items():
+        value = getattr(card, part)
+        if value not in allowed:
+            raise PiiBenchError(f"{owner}: {UnknownNameError(part, value, allowed)}")
+    try:
+        if card.taxonomy is not None:
+            taxonomy(str(card.taxonomy))
+        json.dumps(dict(card.settings))
+    except UnknownNameError as error:
+        raise PiiBenchError(f"{owner}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise PiiBenchError(f"{owner} came with settings that are no JSON: {error}") from None
 
 
 def _checked(response: object, card: SystemCard) -> Response:
@@ -188,17 +261,35 @@ def plug_ins(
         owner: what gives them, for errors.
 
     Raises:
-        PiiBenchError: there are no objects, one is no `System`, or two answer the same task.
+        PiiBenchError: there are no objects, one is no `System` or has a wrong card, or two answer
+            the same task.
     """
-    given = list(objects)
-    systems = [each for each in given if isinstance(each, System)]
-    if not systems or len(systems) != len(given):
-        kinds = ", ".join(sorted({type(each).__name__ for each in given})) or "no objects"
-        raise PiiBenchError(f"{owner} came with {kinds}; allowed: objects with System's methods")
-    tasks = [system.card.task for system in systems]
+    plugged = tuple(PlugIn(cast("System", each), source) for each in objects)
+    if not plugged:
+        raise PiiBenchError(f"{owner} came with no objects; allowed: {_OBJECTS}")
+    for each in plugged:
+        if lacking := _lacking(each.system):
+            what = f"{_kind(each.system)}, which lacks {', '.join(lacking)}"
+            raise PiiBenchError(f"{owner} came with {what}; allowed: {_OBJECTS}")
+    try:
+        tasks = [each.card.task for each in plugged]
+    except PiiBenchError as error:
+        raise PiiBenchError(f"{owner}: {error}") from None
     if len(set(tasks)) < len(tasks):
         raise PiiBenchError(f"{owner} came for {', '.join(tasks)}; allowed: at most one per task")
-    return tuple(PlugIn(system, source) for system in systems)
+    return plugged
+
+
+def _lacking(given: object) -> list[str]:
+    """Return the members of `System` that an object lacks."""
+    members = ("card", "request_hash", "respond", "close")
+    absent = object()
+    # A property is there even if its code raises an AttributeError.
+    return [
+        name
+        for name in members
+        if inspect.getattr_static(given, name, absent) is absent and not hasattr(given, name)
+    ]
 
 
 def load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
@@ -235,12 +326,14 @@ def _import(name: str, target: str) -> object:
 
 
 def _class_and_line(error: Exception) -> str:
+    """Return the class of an error, and the last line of foreign code that led to it, if any."""
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
-        path, line = error.filename, error.lineno
-    else:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        path, line = last.filename, last.lineno
-    return f"{type(error).__name__} at {path}:{line}"
+        places.append((error.filename or "", error.lineno))
+    foreign = [
+        f" at {path}:{line}" for path, line in places if not Path(path).is_relative_to(_PACKAGE)
+    ]
+    return f"{_kind(error)}{foreign[-1] if foreign else ''}"
 
 
 def _source_hash(module: str, factory: object) -> str:

@@ -4,10 +4,12 @@ import asyncio
 import re
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import pii_bench
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import Sample
@@ -24,8 +26,6 @@ from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pii_bench.systems.base import Response, System
 
 
@@ -52,8 +52,11 @@ def test_the_documented_example_is_short_and_runs(
         ("gone_module:systems", "cannot be loaded: No module named 'gone_module'"),
         ("my_system:gone", "cannot be loaded: module 'my_system' has no attribute 'gone'"),
         ("my_system:re", "must be a callable without arguments"),
-        ("builtins:list", "came with no objects; allowed: objects with System's methods"),
-        ("os:getcwd", "came with str; allowed: objects with System's methods"),
+        ("builtins:list", "came with no objects; allowed: objects with the members of System"),
+        (
+            "os:getcwd",
+            "came with str, which lacks card, request_hash, respond, close; allowed: objects",
+        ),
     ],
 )
 def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -> None:
@@ -295,6 +298,69 @@ def test_a_constant_request_hash_does_not_share_the_answers_of_other_texts(
     assert (system.request_hash(sample) == system.request_hash(other)) is same
 
 
+CARD = Constant(DETECTED).card
+
+
+@dataclass
+class Named(Constant):
+    """A system with any card."""
+
+    given: Any = None
+
+    @property
+    def card(self) -> SystemCard:
+        card: SystemCard = self.given(self) if callable(self.given) else self.given
+        return card
+
+
+def altered(**parts: Any) -> SystemCard:
+    return replace(CARD, **parts)
+
+
+@pytest.mark.parametrize(
+    ("card", "what"),
+    [
+        (None, "came with NoneType; allowed: SystemCard"),
+        ({"model": "x"}, "came with dict; allowed: SystemCard"),
+        (altered(model=None), "came with model of type NoneType; allowed: str"),
+        (altered(model=""), "came with an empty model; allowed: a name"),
+        (altered(oracle=0), "came with oracle of type int; allowed: bool"),
+        (altered(settings=None), "came with settings of type NoneType; allowed: Mapping"),
+        (
+            altered(settings={"path": Path("x")}),
+            "came with settings that are no JSON: Object of type PosixPath is not JSON",
+        ),
+        (altered(task="detect"), ": unknown task 'detect'; did you mean 'detection'?"),
+        (altered(output="xml"), ": unknown output 'xml' (allowed: text, schema)"),
+        (altered(taxonomy="nosuch"), ": unknown taxonomy 'nosuch'"),
+        (lambda system: system.gone, f"raised AttributeError at {__file__}:"),
+    ],
+)
+def test_a_card_that_a_manifest_cannot_hold_is_an_error(card: Any, what: str) -> None:
+    with pytest.raises(PiiBenchError) as caught:
+        plug_ins([Named(DETECTED, given=card)], owner="system 'mine'")
+
+    message = str(caught.value)
+    assert message.startswith("system 'mine': the card of Named")
+    assert what in message
+
+
+def test_an_object_that_lacks_a_member_of_a_system_is_an_error() -> None:
+    class Unclosed:
+        card = CARD
+        request_hash = respond = Constant.respond
+
+    what = "systems came with Unclosed, which lacks close; allowed: objects with the members of"
+    with pytest.raises(PiiBenchError, match=what):
+        plug_ins([Constant(DETECTED, Task.REWRITE), Unclosed()])
+
+
+def test_a_card_may_name_its_task_by_a_string() -> None:
+    (system,) = plug_ins([Named(DETECTED, given=altered(task="masking"))])
+
+    assert system.card.task is Task.MASKING
+
+
 @pytest.mark.parametrize(("given", "kind"), [(None, "NoneType"), (b"abc", "bytes")])
 def test_a_request_hash_that_is_no_string_is_an_error(given: Any, kind: str) -> None:
     (system,) = plug_ins([Constant(DETECTED, request=given)])
@@ -304,6 +370,57 @@ def test_a_request_hash_that_is_no_string_is_an_error(given: Any, kind: str) -> 
 
     what = f"request_hash came with {kind}; allowed: str"
     assert str(caught.value) == f"system 'constant' (system): {what}"
+
+
+class Failing(Constant):
+    """A system whose code fails on every sample, also when it is closed."""
+
+    def request_hash(self, sample: Sample) -> str:
+        raise ValueError(sample.description)
+
+    async def close(self) -> None:
+        raise RuntimeError(SAMPLE.description)
+
+
+def test_a_request_hash_that_raises_is_an_error_before_the_first_call(tmp_path: Path) -> None:
+    system = Failing(DETECTED)
+
+    with (
+        pytest.warns(RuntimeWarning, match="close raised RuntimeError"),
+        pytest.raises(PiiBenchError) as caught,
+    ):
+        pii_bench.run([system], "demo", results=tmp_path)
+
+    what = f"system 'constant' (system): request_hash raised ValueError at {__file__}:"
+    assert re.fullmatch(rf"{re.escape(what)}\d+", str(caught.value))
+    assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_what_is_finished_is_not_lost_if_a_plug_in_cannot_be_closed(tmp_path: Path) -> None:
+    class Unclosed(Failing):
+        def request_hash(self, sample: Sample) -> str:
+            return sample.id
+
+    with pytest.warns(RuntimeWarning) as warned:
+        (row,) = pii_bench.run([Unclosed(DETECTED)], "demo", results=tmp_path)
+
+    assert row.scored == 12
+    (message,) = {str(each.message) for each in warned}
+    what = f"system 'constant' (system): close raised RuntimeError at {__file__}:"
+    assert re.fullmatch(rf"{re.escape(what)}\d+", message)
+
+
+def test_a_close_that_is_not_async_is_called() -> None:
+    class Closed(Constant):
+        closed = False
+
+        def close(self) -> Any:
+            self.closed = True
+
+    closed = Closed(DETECTED)
+    asyncio.run(plug_ins([closed])[0].close())
+
+    assert closed.closed
 
 
 def test_the_source_of_a_package_is_all_its_python_files(
