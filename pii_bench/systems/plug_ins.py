@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import pii_bench
-from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.errors import (
+    InputFileError,
+    MissingExtraError,
+    MissingKeyError,
+    PiiBenchError,
+    ProviderRefusedError,
+    UnknownNameError,
+)
 from pii_bench.files import RecordError, sha256_of
 from pii_bench.models.base import (
     CallError,
@@ -64,6 +71,15 @@ _CARD: Final[Mapping[str, type]] = {
 
 _PARTS: Final = (
     "subjects are tuples of (text, type) pairs, related is a tuple of texts, draws are Completions"
+)
+
+# What says nothing about the system's answer, and is asked again.
+_NO_ANSWERS: Final = (
+    CallError,
+    ProviderRefusedError,
+    MissingKeyError,
+    MissingExtraError,
+    InputFileError,
 )
 
 _PACKAGE: Final = Path(pii_bench.__file__).parent
@@ -137,12 +153,15 @@ class PlugIn:
     async def respond(self, sample: Sample) -> Response:
         """Return the system's answer, or a malformed one if its code raises or returns no answer.
 
-        A `CallError` is raised again, since a retry may help. The messages of other exceptions
-        are dropped: they may quote the sample.
+        Raises:
+            CallError: this sample got no answer; a later run asks again.
+            ProviderRefusedError: no sample will get an answer.
+            MissingKeyError, MissingExtraError, InputFileError: as before, for want of a key, a
+                package or a file.
         """
         try:
             return _checked(await self.system.respond(sample), self.card)
-        except (CallError, PiiBenchError):
+        except _NO_ANSWERS:
             raise
         except FaultError as error:
             return fault(str(error))

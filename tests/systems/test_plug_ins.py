@@ -13,9 +13,16 @@ import pii_bench
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import Sample
-from pii_bench.errors import PiiBenchError, UnknownNameError
+from pii_bench.errors import (
+    InputFileError,
+    MissingExtraError,
+    MissingKeyError,
+    PiiBenchError,
+    ProviderRefusedError,
+    UnknownNameError,
+)
 from pii_bench.files import sha256_of
-from pii_bench.models.base import Completion, Draws, Finish, Usage
+from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
 from pii_bench.runs.responses import read_response
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -262,11 +269,34 @@ def test_the_prompt_of_a_plug_in_defaults_to_its_task(folder: Path) -> None:
     assert (system.card.prompt, system.card.task) == ("detection", Task.DETECTION)
 
 
-def test_a_call_error_of_a_plug_in_is_raised(folder: Path) -> None:
-    system = loaded(folder, "raise CallError('timeout')")
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (CallError("timeout"), True),
+        (ProviderRefusedError("HTTP 401"), True),
+        (MissingKeyError("openai", "OPENAI_API_KEY"), True),
+        (MissingExtraError("spaCy", "pip install spacy"), True),
+        (InputFileError("model.gguf", "no such file"), True),
+        (PiiBenchError(SAMPLE.description), False),
+        (UnknownNameError("label", SAMPLE.description, []), False),
+        (KeyError(SAMPLE.description), False),
+    ],
+)
+def test_only_an_error_that_says_nothing_about_the_answer_is_raised(
+    error: Exception, *, raised: bool
+) -> None:
+    class Raising(Constant):
+        async def respond(self, _: Sample) -> Response:
+            raise error
 
-    with pytest.raises(Exception, match=r"^timeout$"):
-        asyncio.run(system.respond(SAMPLE))
+    (system,) = plug_ins([Raising(None)])
+
+    if raised:
+        with pytest.raises(type(error)):
+            asyncio.run(system.respond(SAMPLE))
+    else:
+        fault = fault_of(asyncio.run(system.respond(SAMPLE)))
+        assert fault == f"the plug-in raised {type(error).__name__}"
 
 
 def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
