@@ -191,7 +191,7 @@ def refuse_options(owner: str, options: Mapping[str, object]) -> None:
 
 
 def refuse_call_limits(name: str, calls: CallPolicy) -> None:
-    """Refuse call limits for a system that makes no calls.
+    """Refuse call limits for a system that makes no calls, or whose calls a plug-in makes.
 
     Raises:
         PiiBenchError: a limit is set.
@@ -204,7 +204,9 @@ def refuse_call_limits(name: str, calls: CallPolicy) -> None:
     }
     for option, value in limits.items():
         if value is not None:
-            raise PiiBenchError(f"system {name!r} makes no calls: leave {option} out")
+            raise PiiBenchError(
+                f"system {name!r} makes no calls that this limits: leave {option} out"
+            )
 
 
 def _refuse_all_options(name: str, options: SystemOptions) -> None:

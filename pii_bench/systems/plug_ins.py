@@ -9,7 +9,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,7 +44,6 @@ from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from enum import StrEnum
 
     from pii_bench.datasets.sample import Sample
@@ -84,7 +83,7 @@ _NO_ANSWERS: Final = (
 
 _PACKAGE: Final = Path(pii_bench.__file__).parent
 
-_OBJECTS: Final = "objects with the members of System"
+_OBJECTS: Final = "a list of objects with the members of System"
 
 _FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
 
@@ -160,13 +159,17 @@ class PlugIn:
                 package or a file.
         """
         try:
-            return _checked(await self.system.respond(sample), self.card)
+            answer: object = self.system.respond(sample)
+            if not inspect.isawaitable(answer):
+                raise FaultError(f"came with {_kind(answer)} from a respond that is not async")
+            return _checked(await answer, self.card)
         except _NO_ANSWERS:
             raise
         except FaultError as error:
             return fault(str(error))
         except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
-            return fault(f"raised {type(error).__name__}")
+            # Without its folder, which may name a person: the answer is stored.
+            return fault(f"raised {_class_and_line(error, in_folder=False)}")
 
     async def close(self) -> None:
         """Close the system; warn if its code raises, since the answers are not affected."""
@@ -269,9 +272,7 @@ def _kinds(card: SystemCard) -> tuple[type[Response], ...]:
     return Prediction, Completion
 
 
-def plug_ins(
-    objects: Iterable[object], source: str = "", *, owner: str = "systems"
-) -> tuple[PlugIn, ...]:
+def plug_ins(objects: object, source: str = "", *, owner: str = "systems") -> tuple[PlugIn, ...]:
     """Return objects that a user made as plug-ins.
 
     Args:
@@ -283,6 +284,9 @@ def plug_ins(
         PiiBenchError: there are no objects, one is no `System` or has a wrong card, or two answer
             the same task.
     """
+    if not isinstance(objects, Iterable):
+        what = f"{_kind(objects)}, which is no list"
+        raise PiiBenchError(f"{owner} came with {what}; allowed: {_OBJECTS}")
     plugged = tuple(PlugIn(cast("System", each), source) for each in objects)
     if not plugged:
         raise PiiBenchError(f"{owner} came with no objects; allowed: {_OBJECTS}")
@@ -344,15 +348,22 @@ def _import(name: str, target: str) -> object:
         raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
 
 
-def _class_and_line(error: Exception) -> str:
-    """Return the class of an error, and the last line of foreign code that led to it, if any."""
-    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError):
-        places.append((error.filename or "", error.lineno))
-    foreign = [
-        f" at {path}:{line}" for path, line in places if not Path(path).is_relative_to(_PACKAGE)
-    ]
-    return f"{_kind(error)}{foreign[-1] if foreign else ''}"
+def _class_and_line(error: Exception, *, in_folder: bool = True) -> str:
+    """Return the class of an error, and the last line of foreign code that led to it.
+
+    Without foreign code it is the last line of this package. There is none if the call itself
+    failed, such as for its arguments.
+    """
+    # The first is the call in this module.
+    _, *frames = traceback.extract_tb(error.__traceback__)
+    places = [(Path(frame.filename), frame.lineno) for frame in frames]
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        places.append((Path(error.filename), error.lineno))
+    foreign = [place for place in places if not place[0].is_relative_to(_PACKAGE)]
+    if not places:
+        return f"{_kind(error)} when it was called"
+    path, line = (foreign or places)[-1]
+    return f"{_kind(error)} at {path if in_folder else path.name}:{line}"
 
 
 def _source_hash(module: str, factory: object) -> str:

@@ -103,7 +103,7 @@ def test_a_name_is_split_at_its_last_plus() -> None:
         ("bilstm-crf", {"model": ModelOptions(timeout=3.0)}, "does not use --timeout"),
         ("bilstm-crf", {"keep": "more"}, "does not use --keep"),
         ("bilstm-crf", {"chunk": 9}, "does not use --chunk"),
-        ("bilstm-crf", {"calls": CallPolicy(max_usd=1.0)}, "makes no calls: leave --max-usd out"),
+        ("bilstm-crf", {"calls": CallPolicy(max_usd=1.0)}, "makes no calls that this limits"),
         ("python:m:f", {"label_map": Path("map.json")}, "does not use --label-map"),
         ("python:m:f", {"output": "schema"}, "does not use --output"),
         ("encoder", {"label_map": Path("map.json")}, "does not use --label-map"),

@@ -59,10 +59,13 @@ def test_the_documented_example_is_short_and_runs(
         ("gone_module:systems", "cannot be loaded: No module named 'gone_module'"),
         ("my_system:gone", "cannot be loaded: module 'my_system' has no attribute 'gone'"),
         ("my_system:re", "must be a callable without arguments"),
-        ("builtins:list", "came with no objects; allowed: objects with the members of System"),
+        (
+            "builtins:list",
+            "came with no objects; allowed: a list of objects with",
+        ),
         (
             "os:getcwd",
-            "came with str, which lacks card, request_hash, respond, close; allowed: objects",
+            "came with str, which lacks card, request_hash, respond, close; allowed",
         ),
     ],
 )
@@ -163,7 +166,14 @@ def answer_of(response: Any, task: Task = Task.DETECTION) -> Response:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ("raise ValueError(sample.description)", "error: the plug-in raised ValueError"),
+        (
+            "raise ValueError(sample.description)",
+            "error: the plug-in raised ValueError at my_system.py:9",
+        ),
+        (
+            "yield 1",
+            "error: the plug-in came with async_generator from a respond that is not async",
+        ),
         ("return 'Lee'", "error: the plug-in returned str, not Prediction or Completion"),
         ("return Draws(())", "error: the plug-in returned Draws, not Prediction or Completion"),
     ],
@@ -254,6 +264,54 @@ def test_a_response_is_what_its_stored_line_will_be(given: Any, kept: Response) 
     assert answer_of(given) == kept
 
 
+class NotAsync(Constant):
+    """A system with a method that is not async."""
+
+    def respond(self, _: Sample) -> Any:
+        return self.response
+
+
+class Yielding(Constant):
+    """A system whose method is a generator."""
+
+    async def respond(self, _: Sample) -> Any:
+        yield self.response
+
+
+class WithoutArgument(Constant):
+    """A system whose method takes no sample."""
+
+    def respond(self) -> Any:  # type: ignore[override]
+        return self.response
+
+
+class Delegating(Constant):
+    """A system whose method returns what is awaited."""
+
+    def respond(self, sample: Sample) -> Any:
+        return super().respond(sample)
+
+
+@pytest.mark.parametrize(
+    ("system", "what"),
+    [
+        (Yielding(DETECTED), "came with async_generator from a respond that is not async"),
+        (NotAsync(DETECTED), "came with Prediction from a respond that is not async"),
+        (WithoutArgument(DETECTED), "raised TypeError when it was called"),
+        (Delegating(DETECTED), None),
+    ],
+)
+def test_a_respond_that_cannot_be_awaited_is_a_fault(system: Constant, what: str | None) -> None:
+    response = asyncio.run(plug_ins([system])[0].respond(SAMPLE))
+
+    assert fault_of(response) == (what and f"the plug-in {what}")
+
+
+def test_one_system_in_place_of_a_list_is_an_error() -> None:
+    with pytest.raises(PiiBenchError, match=r"^systems came with Constant, which is no list; "):
+        plug_ins(Constant(DETECTED))
+
+
 def test_a_hallucinated_entity_of_a_plug_in_is_an_answer(folder: Path) -> None:
     system = loaded(folder, """return Completion('Subject1{"Nemo Nowhere": "PER"}')""")
 
@@ -296,7 +354,9 @@ def test_only_an_error_that_says_nothing_about_the_answer_is_raised(
             asyncio.run(system.respond(SAMPLE))
     else:
         fault = fault_of(asyncio.run(system.respond(SAMPLE)))
-        assert fault == f"the plug-in raised {type(error).__name__}"
+        assert re.fullmatch(
+            rf"the plug-in raised {type(error).__name__} at test_plug_ins\.py:\d+", fault or ""
+        )
 
 
 def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
@@ -380,7 +440,7 @@ def test_an_object_that_lacks_a_member_of_a_system_is_an_error() -> None:
         card = CARD
         request_hash = respond = Constant.respond
 
-    what = "systems came with Unclosed, which lacks close; allowed: objects with the members of"
+    what = "systems came with Unclosed, which lacks close; allowed: a list of"
     with pytest.raises(PiiBenchError, match=what):
         plug_ins([Constant(DETECTED, Task.REWRITE), Unclosed()])
 
