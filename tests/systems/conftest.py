@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PLUGIN = re.compile(r"^```python\n# my_system\.py\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = r"^```python\n# {}\n(.*?)^```"
+
+
+def documented(name: str) -> str:
+    """Return an example of the page on extending."""
+    page = (REPOSITORY / "docs/extending.md").read_text(encoding="utf-8")
+    example = re.search(EXAMPLE.format(re.escape(name)), page, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    return example[1]
 
 
 @pytest.fixture
@@ -29,7 +37,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def plug_in(folder: Path) -> str:
     """The documented example, as the module `my_system`."""
-    example = PLUGIN.search((REPOSITORY / "docs/extending.md").read_text(encoding="utf-8"))
-    assert example is not None
-    (folder / "my_system.py").write_text(example[1], encoding="utf-8")
-    return example[1]
+    example = documented("my_system.py")
+    (folder / "my_system.py").write_text(example, encoding="utf-8")
+    return example

@@ -31,6 +31,7 @@ from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
+from tests.systems.conftest import documented
 
 if TYPE_CHECKING:
     from pii_bench.systems.base import Response, System
@@ -49,6 +50,14 @@ def test_the_documented_example_is_short_and_runs(
         "demo: masking",
     ]
     assert shown.count("| 12/12") == 3
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_documented_model_runs() -> None:
+    names: dict[str, Any] = {}
+    exec(documented("my_model.py"), names)  # noqa: S102 -- our own documentation
+
+    assert {(row.model, row.scored) for row in names["rows"]} == {("mine/echo", 12)}
 
 
 @pytest.mark.usefixtures("plug_in")
