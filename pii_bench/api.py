@@ -19,7 +19,8 @@ from pii_bench.runs.mask_text import mask_for_query
 from pii_bench.runs.progress import Progress
 from pii_bench.runs.records import Signature
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:
@@ -180,12 +181,17 @@ def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> 
     return plug_ins(systems)
 
 
-def _whole(dataset: Dataset) -> Dataset:
+def _whole(dataset: object) -> Dataset:
     """Return the dataset if it is what its source contains.
 
     Raises:
-        PiiBenchError: it is not, or the source cannot be loaded.
+        PiiBenchError: it is not, or it is no `Dataset`, or the source cannot be loaded.
     """
+    if not isinstance(dataset, Dataset):
+        raise PiiBenchError(
+            f"datasets came with {type(dataset).__name__}; allowed: a name, or datasets as "
+            "load_dataset returns them"
+        )
     # Rows carry the hash of the source, and the leaderboard scores the run against the source.
     if load_dataset(dataset.source) != dataset:
         raise PiiBenchError(

@@ -23,7 +23,8 @@ from pii_bench.runs.records import (
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.catalog import PlugIn, fault_of
+from pii_bench.systems.faults import fault_of
+from pii_bench.systems.plug_ins import PlugIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -253,6 +254,9 @@ async def _ask(
     job: Job, concurrency: int, progress: Progress, map_samples: MapTaskSamples | None
 ) -> bool:
     """Run a job by single calls; True if every sample has an answer."""
+    for sample in job.samples:
+        # A plug-in's code may fail here: better before the first call than after it.
+        job.requests[sample.id]
     with _opened(job, progress, ledger_of(job.system)) as store:
         if map_samples is None:
             await run_system(

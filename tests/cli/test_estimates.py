@@ -147,7 +147,7 @@ def test_systems_without_calls_accept_no_cap(capsys: Capsys, model: str, option:
     assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
 
     assert capsys.readouterr().err == (
-        f"pii-bench: system {model!r} makes no calls: leave {option} out\n"
+        f"pii-bench: system {model!r} makes no calls that this limits: leave {option} out\n"
     )
 
 

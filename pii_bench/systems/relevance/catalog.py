@@ -90,7 +90,9 @@ def build_relevance(name: str) -> Relevance:
         raise UnknownNameError("relevance system", name, RELEVANCE)
     stored = read_thresholds()
     if name not in stored:
-        raise InputFileError(THRESHOLDS, f"has no threshold of {name!r}")
+        raise InputFileError(
+            THRESHOLDS, f"has no threshold of {name!r}: run `pii-bench fit {name}`"
+        )
     return FITTED[name].build(stored[name]["threshold"])
 
 
