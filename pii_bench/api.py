@@ -16,10 +16,11 @@ from pii_bench.ranking.stored import score_runs, update
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.jobs import Job, reserved, run_jobs
 from pii_bench.runs.mask_text import mask_for_query
+from pii_bench.runs.progress import Progress
 from pii_bench.runs.records import Signature
-from pii_bench.runs.run import Silent
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import SystemOptions, build_systems, plug_ins
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.predictions import names_types, read_predictions
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from pii_bench.masking import Masked
     from pii_bench.ranking.rows import Row
-    from pii_bench.runs.run import Progress
     from pii_bench.systems.base import System
 
 __all__ = ["leaderboard", "load_dataset", "mask", "run", "score"]
@@ -83,7 +83,7 @@ def run(
     root = Path(results) / "runs"
     jobs = [Job.of(system, dataset, limit, root) for dataset in sets for system in chosen]
     with reserved(jobs):
-        _finish(run_jobs(jobs, concurrency, None, progress or Silent()))
+        _finish(run_jobs(jobs, concurrency, None, progress or Progress()))
     return score_runs([(job.files.manifest, job.dataset) for job in jobs], limit)
 
 
@@ -181,12 +181,17 @@ def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> 
     return plug_ins(systems)
 
 
-def _whole(dataset: Dataset) -> Dataset:
+def _whole(dataset: object) -> Dataset:
     """Return the dataset if it is what its source contains.
 
     Raises:
-        PiiBenchError: it is not, or the source cannot be loaded.
+        PiiBenchError: it is not, or it is no `Dataset`, or the source cannot be loaded.
     """
+    if not isinstance(dataset, Dataset):
+        raise PiiBenchError(
+            f"datasets came with {type(dataset).__name__}; allowed: a name, or datasets as "
+            "load_dataset returns them"
+        )
     # Rows carry the hash of the source, and the leaderboard scores the run against the source.
     if load_dataset(dataset.source) != dataset:
         raise PiiBenchError(

@@ -107,3 +107,10 @@ class PromptError(PiiBenchError):
 
 class ProviderRefusedError(PiiBenchError):
     """The provider refuses every call (key, permission, unknown model); the run stops."""
+
+
+class ProviderUnavailableError(ProviderRefusedError):
+    """No call succeeds at present (no connection, no credit): the same run may go on later.
+
+    Exit code 1.
+    """

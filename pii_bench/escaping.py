@@ -12,7 +12,6 @@ import html
 import io
 import re
 from math import isnan
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,14 +26,12 @@ _UNSEEN: Final = re.compile(
 _FORMULA: Final = ("=", "+", "-", "@")
 # The end of a cell, code, an escape, the start of a tag, the end of a link text.
 _MARKDOWN: Final = re.compile(r"[\\|`]|<(?=[A-Za-z/!?])|\](?=[(\[])")
-_LATEX: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "^": r"\^{}",
-        "~": r"\~{}",
-    }
-)
+_LATEX: Final[Mapping[str, str]] = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\^{}",
+    "~": r"\~{}",
+}
 
 
 def visible(text: str) -> str:

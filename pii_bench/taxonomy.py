@@ -17,7 +17,6 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from statistics import median_high
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import UnknownNameError
@@ -38,71 +37,69 @@ class PiiType(StrEnum):
     QUANTITY = "QUANTITY"
 
 
-CATEGORIES: Final[Mapping[PiiType, tuple[str, ...]]] = MappingProxyType(
-    {
-        PiiType.PER: ("Full Name", "Social Media Handle", "Nickname"),
-        PiiType.CODE: (
-            "Social Security Number",
-            "Driver's License",
-            "Bank Account",
-            "Credit Card",
-            "Phone Number",
-            "IP Address",
-            "Email Address",
-            "Password Hash",
-            "Passport Number",
-            "Tax ID",
-            "Employee ID",
-            "Student ID",
-        ),
-        PiiType.LOC: ("Street Address", "City/Region", "Landmark"),
-        PiiType.ORG: (
-            "Company Name",
-            "Educational Institution",
-            "Government Agency",
-            "NGO",
-            "Healthcare Facility",
-        ),
-        PiiType.DEM: (
-            "Occupation",
-            "Age",
-            "Gender",
-            "Height",
-            "Weight",
-            "Blood Type",
-            "Sexual Orientation",
-            "Nationality",
-            "Ethnicity",
-            "Race",
-            "Religious Belief",
-            "Political Affiliation",
-            "Education Level",
-            "Academic Degree",
-            "Physical Features",
-            "Medical Condition",
-            "Disability Status",
-        ),
-        PiiType.DATETIME: ("Date", "Time", "Duration"),
-        PiiType.QUANTITY: (
-            "Monthly Income",
-            "Monthly Expenses",
-            "Account Balance",
-            "Loan Amount",
-            "Annual Bonus",
-            "Credit Limit",
-            "Social Security Payment",
-            "Tax Payment",
-            "Debt Ratio",
-            "Investment Return",
-            "ROI",
-            "Credit Score",
-        ),
-    }
-)
+CATEGORIES: Final[Mapping[PiiType, tuple[str, ...]]] = {
+    PiiType.PER: ("Full Name", "Social Media Handle", "Nickname"),
+    PiiType.CODE: (
+        "Social Security Number",
+        "Driver's License",
+        "Bank Account",
+        "Credit Card",
+        "Phone Number",
+        "IP Address",
+        "Email Address",
+        "Password Hash",
+        "Passport Number",
+        "Tax ID",
+        "Employee ID",
+        "Student ID",
+    ),
+    PiiType.LOC: ("Street Address", "City/Region", "Landmark"),
+    PiiType.ORG: (
+        "Company Name",
+        "Educational Institution",
+        "Government Agency",
+        "NGO",
+        "Healthcare Facility",
+    ),
+    PiiType.DEM: (
+        "Occupation",
+        "Age",
+        "Gender",
+        "Height",
+        "Weight",
+        "Blood Type",
+        "Sexual Orientation",
+        "Nationality",
+        "Ethnicity",
+        "Race",
+        "Religious Belief",
+        "Political Affiliation",
+        "Education Level",
+        "Academic Degree",
+        "Physical Features",
+        "Medical Condition",
+        "Disability Status",
+    ),
+    PiiType.DATETIME: ("Date", "Time", "Duration"),
+    PiiType.QUANTITY: (
+        "Monthly Income",
+        "Monthly Expenses",
+        "Account Balance",
+        "Loan Amount",
+        "Annual Bonus",
+        "Credit Limit",
+        "Social Security Payment",
+        "Tax Payment",
+        "Debt Ratio",
+        "Investment Return",
+        "ROI",
+        "Credit Score",
+    ),
+}
 
-TYPE_OF_CATEGORY: Final[Mapping[str, PiiType]] = MappingProxyType(
-    {category: pii_type for pii_type, names in CATEGORIES.items() for category in names}
-)
+TYPE_OF_CATEGORY: Final[Mapping[str, PiiType]] = {
+    category: pii_type for pii_type, names in CATEGORIES.items() for category in names
+}
 
 
 def type_named(name: str) -> PiiType:
@@ -157,15 +154,13 @@ _COMMON: Final = (
     "Duration",
 )
 
-SENSITIVITY: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        **dict.fromkeys(_DIRECT, 3),
-        **dict.fromkeys(_SPECIAL, 3),
-        **dict.fromkeys(_FINANCIAL, 2),
-        **dict.fromkeys(_NARROWING, 2),
-        **dict.fromkeys(_COMMON, 1),
-    }
-)
+SENSITIVITY: Final[Mapping[str, int]] = {
+    **dict.fromkeys(_DIRECT, 3),
+    **dict.fromkeys(_SPECIAL, 3),
+    **dict.fromkeys(_FINANCIAL, 2),
+    **dict.fromkeys(_NARROWING, 2),
+    **dict.fromkeys(_COMMON, 1),
+}
 """Category to tier, the weight of a leak. The tiers are an ordinal scale, not measured harm.
 
 3, direct identifiers: names, handles, numbers, accounts and street addresses. Each identifies or
@@ -181,12 +176,10 @@ SENSITIVITY: Final[Mapping[str, int]] = MappingProxyType(
     duration.
 """
 
-_SENSITIVITY_OF_TYPE: Final[Mapping[PiiType, int]] = MappingProxyType(
-    {
-        pii_type: median_high([SENSITIVITY[category] for category in names])
-        for pii_type, names in CATEGORIES.items()
-    }
-)
+_SENSITIVITY_OF_TYPE: Final[Mapping[PiiType, int]] = {
+    pii_type: median_high([SENSITIVITY[category] for category in names])
+    for pii_type, names in CATEGORIES.items()
+}
 
 
 def sensitivity(category: str | None, pii_type: str) -> int:
@@ -201,25 +194,23 @@ def sensitivity(category: str | None, pii_type: str) -> int:
     return of_category or _SENSITIVITY_OF_TYPE[PiiType(pii_type)]
 
 
-TARGETS: Final[Mapping[int, float]] = MappingProxyType({1: 0.98, 2: 0.95, 3: 0.90, 4: 0.85})
+TARGETS: Final[Mapping[int, float]] = {1: 0.98, 2: 0.95, 3: 0.90, 4: 0.85}
 """DataFog's target recall for each of its tiers (label_schema.py of DataFog/datafog-labs)."""
 
-_TIERS: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        1: "SSN CREDIT_CARD BANK_ACCOUNT PASSPORT_NUMBER DRIVERS_LICENSE TAX_ID",
-        2: "PERSON EMAIL PHONE DATE_OF_BIRTH STREET_ADDRESS IP_ADDRESS",
-        3: "USERNAME DATE LOCATION ORGANIZATION URL LICENSE_PLATE AGE NATIONALITY GENDER "
-        "ETHNICITY RELIGION MARITAL_STATUS",
-        4: "MEDICAL_RECORD EMPLOYEE_ID STUDENT_ID ACCOUNT_NUMBER PIN PASSWORD BIOMETRIC "
-        "VEHICLE_ID DEVICE_ID CRYPTO_WALLET IBAN SWIFT_CODE INSURANCE_NUMBER SALARY "
-        "CRIMINAL_RECORD POLITICAL_AFFILIATION SEXUAL_ORIENTATION HEALTH_CONDITION GENETIC_DATA "
-        "TRADE_UNION",
-    }
-)
+_TIERS: Final[Mapping[int, str]] = {
+    1: "SSN CREDIT_CARD BANK_ACCOUNT PASSPORT_NUMBER DRIVERS_LICENSE TAX_ID",
+    2: "PERSON EMAIL PHONE DATE_OF_BIRTH STREET_ADDRESS IP_ADDRESS",
+    3: "USERNAME DATE LOCATION ORGANIZATION URL LICENSE_PLATE AGE NATIONALITY GENDER "
+    "ETHNICITY RELIGION MARITAL_STATUS",
+    4: "MEDICAL_RECORD EMPLOYEE_ID STUDENT_ID ACCOUNT_NUMBER PIN PASSWORD BIOMETRIC "
+    "VEHICLE_ID DEVICE_ID CRYPTO_WALLET IBAN SWIFT_CODE INSURANCE_NUMBER SALARY "
+    "CRIMINAL_RECORD POLITICAL_AFFILIATION SEXUAL_ORIENTATION HEALTH_CONDITION GENETIC_DATA "
+    "TRADE_UNION",
+}
 
-TIER_OF: Final[Mapping[str, int]] = MappingProxyType(
-    {label: tier for tier, labels in _TIERS.items() for label in labels.split()}
-)
+TIER_OF: Final[Mapping[str, int]] = {
+    label: tier for tier, labels in _TIERS.items() for label in labels.split()
+}
 """DataFog label to tier."""
 
 PAPER: Final = "paper"
@@ -244,7 +235,6 @@ class Meaning:
         return None if self.datafog is None else TIER_OF[self.datafog]
 
 
-@cache
 def taxonomy(name: str) -> Mapping[str, Meaning]:
     """Return the labels of a taxonomy: `paper`, `ai4privacy`, `datafog`, `presidio`, `spacy`...
 
@@ -254,16 +244,14 @@ def taxonomy(name: str) -> Mapping[str, Meaning]:
     tables = _tables()
     if name not in tables:
         raise UnknownNameError("taxonomy", name, tables)
-    return MappingProxyType(tables[name])
+    return tables[name]
 
 
 @cache
 def any_taxonomy() -> Mapping[str, Meaning]:
     """Return the labels of all taxonomies; the first in the file wins where several share one."""
     tables = reversed(_tables().values())
-    return MappingProxyType(
-        {label: meaning for table in tables for label, meaning in table.items()}
-    )
+    return {label: meaning for table in tables for label, meaning in table.items()}
 
 
 def sha256_of_labels() -> str:

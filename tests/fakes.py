@@ -1,4 +1,4 @@
-"""Fake models and observers for tests."""
+"""Fake models and a fake progress for tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Completion, Finish, Sampling
 from pii_bench.prompting.strategies import get_strategy, load_prompt
+from pii_bench.runs.progress import Progress
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def fake_system(
     return PromptedSystem(model, load_prompt(get_strategy(strategy)), sampling or Sampling())
 
 
-class RecordingObserver:
-    """An `Observer` that records the events of a run."""
+class RecordingProgress(Progress):
+    """A `Progress` that records the events of a run."""
 
     def __init__(self) -> None:
         self.start: tuple[int, int] | None = None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
-from pii_bench.runs.run import Silent
+from pii_bench.runs.progress import Progress
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
@@ -111,7 +112,7 @@ def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
     assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
 
 
-class Notes(Silent):
+class Notes(Progress):
     """Keeps the notes of a run."""
 
     def __init__(self) -> None:
@@ -127,10 +128,11 @@ def test_an_exception_of_a_system_is_a_wrong_answer_that_is_reported(tmp_path: P
     (row,) = pii_bench.run([fails], "demo", results=tmp_path, progress=progress)
 
     assert (row.scored, row.gold, row.metrics["ent_f1"]) == (12, 12, 0)
-    assert progress.notes == [
-        *(f"sample 'demo-000{number}': the plug-in raised RuntimeError" for number in range(1, 6)),
-        "and 7 more",
-    ]
+    *faults, rest = progress.notes
+    for number, fault in enumerate(faults, start=1):
+        what = rf"sample 'demo-000{number}': the plug-in raised RuntimeError at test_api\.py:\d+"
+        assert re.fullmatch(what, fault)
+    assert (len(faults), rest) == (5, "and 7 more")
 
 
 def test_a_text_is_not_masked_if_a_system_raises() -> None:
@@ -164,8 +166,13 @@ def test_a_number_out_of_range_is_refused(tmp_path: Path, name: str, value: int,
 
 
 def test_an_object_that_is_no_system_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PiiBenchError, match="systems came with FakeModel; allowed: "):
+    with pytest.raises(PiiBenchError, match="systems came with FakeModel, which lacks card, "):
         pii_bench.run([FakeModel()], "demo", results=tmp_path)  # type: ignore[list-item]
+
+
+def test_names_in_place_of_datasets_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PiiBenchError, match=r"^datasets came with str; allowed: a name"):
+        pii_bench.run("gold+none", ["demo"], results=tmp_path)  # type: ignore[list-item]
 
 
 def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:

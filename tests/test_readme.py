@@ -75,7 +75,7 @@ def test_every_mentioned_option_exists(capsys: pytest.CaptureFixture[str]) -> No
     commands = [
         *("run", "score", "models", "convert capid-outputs", "leaderboard", "mask", "utility"),
         *("report", "export every-eval-ever", "data build", "data stats", "gate", "train"),
-        *("spans", "cost", "serve", "export fine-tuning", "data perturb"),
+        *("spans", "cost", "compare", "serve", "export fine-tuning", "data perturb"),
     ]
 
     # What other harnesses, mypy and Ray take is theirs.

@@ -18,7 +18,7 @@ from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE, preferred
 from pii_bench.datasets.catalog import DATASETS, OUR_SETS
 from pii_bench.ranking.paper_tables import published_name
-from pii_bench.ranking.rows import Source
+from pii_bench.ranking.rows import PEOPLE, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ LEAST: Final = 3
 TRIVIAL: Final = frozenset({"all", "none", "random", "gold"})
 """Strategies that do not read the query."""
 
-_PEOPLE: Final = "human"
 _ORDER: Final = (*BASE, "+".join(BASE), *HARDER)
 
 
@@ -98,7 +97,7 @@ def consistencies(headlines: Iterable[Headline]) -> list[Consistency]:
     kept = [
         headline
         for headline in sorted(headlines, key=_dataset_order)
-        if not headline.run.oracle and headline.run.model != _PEOPLE
+        if not headline.run.oracle and headline.run.model != PEOPLE
     ]
     published = [headline for headline in kept if headline.run.source is Source.PUBLISHED]
     ours = [headline for headline in kept if headline.run.source is not Source.PUBLISHED]

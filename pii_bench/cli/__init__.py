@@ -13,12 +13,11 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import pii_bench
 from pii_bench.cli.terminal import OutputClosedError, OutputError, flush, log
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import PiiBenchError, ProviderUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,49 +27,45 @@ DONE: Final = 0
 INCOMPLETE: Final = 1
 WRONG_INPUT: Final = 2
 
-COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "run": "run a system on datasets, score it and update the leaderboard",
-        "gate": "exit with 1 if a system scores too low, for continuous integration",
-        "models": "list the models that have an alias, with prices, limits and status",
-        "mask": "mask the personal information in a text that a query does not need",
-        "serve": "serve the web application and its API",
-        "spans": "score local detectors on a dataset of spans",
-        "score": "score a file of predictions",
-        "convert": "convert another project's answers into a predictions file",
-        "leaderboard": "write leaderboard.csv and leaderboard.md from the results",
-        "compare": "compare two systems on their stored runs",
-        "cost": "estimate the money, time and people that masking many documents takes",
-        "analyse": "analyse stored runs: curves, types, drops, agreement of datasets",
-        "diagnose": "classify the errors of stored runs and measure what leaks",
-        "report": "write the leaderboard and every sample as one HTML file",
-        "utility": "measure what masking protects and how much it harms answers",
-        "export every-eval-ever": "export stored runs in the format of Every Eval Ever 0.3.0",
-        "export fine-tuning": "export prompts with gold answers, to fine-tune a chat model on",
-        "train": "train the BiLSTM-CRF, or fine-tune an encoder or a chat model",
-        "trained": "compare fine-tuned encoders by their dev scores",
-        "fit": "fit the thresholds of the relevance systems",
-        "data build": "build our datasets",
-        "data commission": "write the commissions that tell a writer what to write",
-        "data accept": "check written texts and record those without a problem",
-        "data sheet": "write the sheet that a blind reader answers",
-        "data read": "record a reader's answers",
-        "data agreement": "show how blind readers agree with gold and with each other",
-        "data perturb": "write versions of a dataset: other names, formats, typos, OCR noise...",
-        "data check": "find faults in dataset files",
-        "data stats": "show the statistics of datasets next to the paper's",
-        "data quality": "measure how alike texts are and how well trivial systems score",
-    }
-)
+COMMANDS: Final[Mapping[str, str]] = {
+    "run": "run a system on datasets, score it and update the leaderboard",
+    "gate": "exit with 1 if a system scores too low, for continuous integration",
+    "models": "list the models that have an alias, with prices, limits and status",
+    "mask": "mask the personal information in a text that a query does not need",
+    "serve": "serve the web application and its API",
+    "spans": "score local detectors on a dataset of spans",
+    "score": "score a file of predictions",
+    "convert": "convert another project's answers into a predictions file",
+    "leaderboard": "write leaderboard.csv and leaderboard.md from the results",
+    "compare": "compare two systems on their stored runs",
+    "cost": "estimate the money, time and people that masking many documents takes",
+    "analyse": "analyse stored runs: curves, types, drops, agreement of datasets",
+    "diagnose": "classify the errors of stored runs and measure what leaks",
+    "report": "write the leaderboard and every sample as one HTML file",
+    "utility": "measure what masking protects and how much it harms answers",
+    "export every-eval-ever": "export stored runs in the format of Every Eval Ever 0.3.0",
+    "export fine-tuning": "export prompts with gold answers, to fine-tune a chat model on",
+    "train": "train the BiLSTM-CRF, or fine-tune an encoder or a chat model",
+    "trained": "compare fine-tuned encoders by their dev scores",
+    "fit": "fit the thresholds of the relevance systems",
+    "data build": "build our datasets",
+    "data commission": "write the commissions that tell a writer what to write",
+    "data accept": "check written texts and record those without a problem",
+    "data sheet": "write the sheet that a blind reader answers",
+    "data read": "record a reader's answers",
+    "data agreement": "show how blind readers agree with gold and with each other",
+    "data perturb": "write versions of a dataset: other names, formats, typos, OCR noise...",
+    "data check": "find faults in dataset files",
+    "data stats": "show the statistics of datasets next to the paper's",
+    "data quality": "measure how alike texts are and how well trivial systems score",
+}
 """The summary of each command."""
 
 
-_GROUPS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "export": "export runs or training examples in other formats",
-        "data": "make, check and describe dataset files",
-    }
-)
+_GROUPS: Final[Mapping[str, str]] = {
+    "export": "export runs or training examples in other formats",
+    "data": "make, check and describe dataset files",
+}
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -126,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except PiiBenchError as error:
         log(f"pii-bench: {error}")
-        return INCOMPLETE if isinstance(error, OutputError) else WRONG_INPUT
+        unfinished = isinstance(error, OutputError | ProviderUnavailableError)
+        return INCOMPLETE if unfinished else WRONG_INPUT
     except KeyboardInterrupt:
         log("pii-bench: interrupted")
         return INCOMPLETE

@@ -108,7 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SYSTEM=S",
-        help="seconds per document, which stored runs do not contain; may be given several times",
+        help="seconds per document, instead of the stored durations of a chat model's calls; may "
+        "be given several times",
     )
     systems.add_argument(
         "--measure",

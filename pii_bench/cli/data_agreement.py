@@ -99,12 +99,7 @@ def run(arguments: argparse.Namespace) -> bool:
 def _groups(
     readings: Sequence[Reading], versions: Mapping[tuple[str, str], Sample]
 ) -> Mapping[str, Sequence[Reading]]:
-    """Return all readings, then those of each way of reference, register and template.
-
-    Args:
-        readings: the readings.
-        versions: id and version to the sample that was read.
-    """
+    """Return all readings, then those of each way of reference, register and template."""
     groups: dict[str, list[Reading]] = {"all": list(readings)} if readings else {}
     for key in ("reference", "register", "template"):
         values = []
@@ -136,13 +131,7 @@ def _kappa(value: float | None) -> str:
 
 
 def _print_disputed(samples: Collection[str], readings: Sequence[Reading], wanted: int) -> None:
-    """Print the disputes of the readings of current versions.
-
-    Args:
-        samples: ids of the samples.
-        readings: readings of their current versions.
-        wanted: number of readings that a sample needs.
-    """
+    """Print the disputes of the readings of current versions."""
     by_sample: dict[str, list[Reading]] = {}
     for reading in readings:
         by_sample.setdefault(reading.id, []).append(reading)

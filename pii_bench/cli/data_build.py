@@ -5,17 +5,29 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import WRITTEN_SETS, add_calls, add_data_folder, add_max_usd, positive
+from pii_bench.cli.options import (
+    add_calls,
+    add_data_folder,
+    add_max_usd,
+    concurrency_of,
+    positive,
+)
 from pii_bench.cli.terminal import RunProgress, echo, log
+from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.recorded import Recorded, build_sets
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.publish import publish
 from pii_bench.datasets.sample import write_native
+from pii_bench.errors import PiiBenchError
+from pii_bench.models.catalog import TIMEOUT
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+_SET: Final = "single"
+_LIMIT: Final = 20
+_WRITER_OPTIONS: Final = ("set", "limit", "max_usd", "concurrency", "base_url", "timeout")
 
 DESCRIPTION: Final = (
     "Build every set from the recorded texts and write its hash into its card. The result has the "
@@ -33,19 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--set",
-        choices=WRITTEN_SETS,
-        default="single",
-        help="set that --writer writes (default: %(default)s)",
+        choices=list(ORDERS),
+        help=f"set that --writer writes (default: {_SET})",
     )
     parser.add_argument(
         "--limit",
         type=positive,
-        default=20,
         metavar="N",
-        help="number of texts that --writer writes (default: %(default)s)",
+        help=f"number of texts that --writer writes (default: {_LIMIT})",
     )
     add_max_usd(parser, "cap on the cost of --writer: make no call that might exceed it")
     add_calls(parser)
+    # Without a default it shows whether it was given, as the others do.
+    parser.set_defaults(timeout=None)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -53,9 +65,17 @@ def run(arguments: argparse.Namespace) -> bool:
 
     Returns:
         True if no text was refused.
+
+    Raises:
+        PiiBenchError: an option of the writer is given without a writer, or a set cannot be built
+            or written.
     """
     if arguments.writer:
         return _write_texts(arguments)
+    given = [name for name in _WRITER_OPTIONS if getattr(arguments, name) is not None]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise PiiBenchError(f"{options}: only with --writer; without it, every set is built")
     for path, samples in build_all(arguments.data).items():
         echo(f"{path}: {samples} samples")
     publish(arguments.data)
@@ -74,27 +94,27 @@ def build_all(data: Path) -> dict[Path, int]:
 
 def _write_texts(arguments: argparse.Namespace) -> bool:
     """Let a chat model write texts, and log the refused ones; True if none was refused."""
-    from pii_bench.construction.commissions import ORDERS
     from pii_bench.construction.model_writer import write_with_model
     from pii_bench.models.calls import CallPolicy
     from pii_bench.models.catalog import ModelOptions, build_model, listed_price
 
-    options = ModelOptions(base_url=arguments.base_url, timeout=float(arguments.timeout))
-    concurrency = arguments.concurrency or 8
+    timeout = float(arguments.timeout or TIMEOUT)
+    options = ModelOptions(base_url=arguments.base_url, timeout=timeout)
+    concurrency = concurrency_of(arguments, arguments.writer)
     model = build_model(arguments.writer, options)
     policy = CallPolicy(concurrency, max_usd=arguments.max_usd)
     guarded = policy.guard(model, listed_price(arguments.writer, arguments.base_url))
-    order = ORDERS[arguments.set]
+    order = ORDERS[arguments.set or _SET]
     with RunProgress() as progress:
         progress.label(f"{order.name} by {model.name}")
         report = asyncio.run(
             write_with_model(
                 guarded,
                 order,
-                min(arguments.limit, order.size),
+                min(arguments.limit or _LIMIT, order.size),
                 arguments.data / "built",
                 concurrency=concurrency,
-                observer=progress,
+                progress=progress,
             )
         )
     for sample_id, reasons in report.refused.items():

@@ -97,7 +97,9 @@ def run(arguments: argparse.Namespace) -> bool:
         known = table.astype(object).where(table.notna(), None)
         text = csv_text(list(table.columns), known.itertuples(index=False), figure=".6g")
         write_whole(folder / f"{name}.csv", text)
-        records += [{"table": name, **record} for record in known.to_dict("records")]
+        # JSON has no infinity, such as the threshold that keeps nothing.
+        finite = known.where(~known.isin([math.inf, -math.inf]), None)
+        records += [{"table": name, **record} for record in finite.to_dict("records")]
     if arguments.json:
         echo_json(records)
     else:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
-from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results
+from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results, add_temperature
 from pii_bench.cli.terminal import RunProgress, echo
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.gate import Least, partly_compared, read_baseline, shortfalls, write_baseline
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategy", help="a chat model's prompt (default: naive)")
     add_dataset(parser)
     add_limit(parser, "samples")
+    add_temperature(parser, "of a chat model's answers; default: 0")
     add_keep(parser)
     parser.add_argument(
         "--min",
@@ -73,7 +74,11 @@ def run(arguments: argparse.Namespace) -> bool:
             arguments.dataset,
             limit=arguments.limit,
             results=arguments.results,
-            options=SystemOptions(strategy=arguments.strategy, keep=arguments.keep),
+            options=SystemOptions(
+                strategy=arguments.strategy,
+                temperature=arguments.temperature,
+                keep=arguments.keep,
+            ),
             progress=progress,
         )
     incomplete = [row for row in rows if not row.complete]

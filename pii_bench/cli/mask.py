@@ -8,7 +8,6 @@ import hashlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -71,18 +70,16 @@ _TRACES: Final = {
     Trace.PART: "in part",
 }
 
-_UNUSED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "--unmask": (
-            *("query", "model", "rewrite", "force", "explain", "json", "on_failure", "strategy"),
-            *("label_map", "out", "column", "query_column", "engine", "workers", "keep"),
-            *("max_tokens", "temperature", "output", "votes", "base_url", "timeout"),
-        ),
-        "--rewrite": ("mapping", "json", "on_failure", "label_map", "engine", "workers", "votes"),
-        "one text": ("engine", "workers"),
-        "a corpus": ("mapping", "explain", "json"),
-    }
-)
+_UNUSED: Final[Mapping[str, tuple[str, ...]]] = {
+    "--unmask": (
+        *("query", "model", "rewrite", "force", "explain", "json", "on_failure", "strategy"),
+        *("label_map", "out", "column", "query_column", "engine", "workers", "keep"),
+        *("max_tokens", "temperature", "output", "votes", "base_url", "timeout"),
+    ),
+    "--rewrite": ("mapping", "json", "on_failure", "label_map", "engine", "workers", "votes"),
+    "one text": ("engine", "workers"),
+    "a corpus": ("mapping", "explain", "json"),
+}
 """The options that each mode of the command refuses, because it does not use them."""
 
 DESCRIPTION: Final = (

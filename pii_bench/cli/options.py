@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import math
 import os
 from dataclasses import replace
@@ -12,7 +13,15 @@ from urllib.parse import urlencode
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import MOST_CALLS
-from pii_bench.models.catalog import LOCAL, TIMEOUT, ModelOptions, has_provider, resolve
+from pii_bench.models.catalog import (
+    BATCH_FACTOR,
+    LOCAL,
+    TIMEOUT,
+    ModelOptions,
+    Price,
+    has_provider,
+    resolve,
+)
 from pii_bench.systems import KEEP
 from pii_bench.systems.base import THIS_MACHINE, require_local, sending_of
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -69,6 +78,16 @@ def _temperature(text: str) -> float | Literal["default"]:
     return "default" if text == "default" else _temperature_number(text)
 
 
+def _price(text: str) -> Price:
+    try:
+        input_usd, output_usd = [amount(part) for part in text.split(",")]
+    except (ValueError, argparse.ArgumentTypeError):
+        expected = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
+        raise argparse.ArgumentTypeError(f"{expected}, not {text!r}") from None
+    today = dt.datetime.now(dt.UTC).date()
+    return Price(input_usd, output_usd, today, "--price", batch_factor=BATCH_FACTOR)
+
+
 def _concurrency(text: str) -> int:
     value = positive(text)
     if value > MOST_CALLS:
@@ -107,7 +126,7 @@ def add_endpoint(parser: argparse._ActionsContainer) -> None:
         type=positive,
         default=TIMEOUT,
         metavar="SECONDS",
-        help="time limit of one attempt of a call (default: %(default)s)",
+        help=f"time limit of one attempt of a call (default: {TIMEOUT})",
     )
 
 
@@ -118,7 +137,7 @@ def add_results(parser: argparse.ArgumentParser, *, stored: bool = False) -> Non
         type=_folder if stored else Path,
         default=Path("results"),
         metavar="DIR",
-        help="folder of the runs and the leaderboard (default: %(default)s)",
+        help="folder of the runs and the leaderboard (default: results)",
     )
 
 
@@ -166,6 +185,11 @@ def add_max_usd(parser: argparse._ActionsContainer, what: str) -> None:
     parser.add_argument("--max-usd", type=usd, metavar="USD", help=what)
 
 
+def add_price(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add --price; `what` is its help."""
+    parser.add_argument("--price", type=_price, metavar="IN,OUT", help=what)
+
+
 def add_local_only(parser: argparse.ArgumentParser) -> None:
     """Add --local-only."""
     parser.add_argument(
@@ -203,7 +227,7 @@ def add_filters(parser: argparse._ActionsContainer) -> None:
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add --task, by default all."""
     parser.add_argument(
-        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help="the task (default: %(default)s)"
+        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help=f"the task (default: {ALL_TASKS})"
     )
 
 
@@ -226,12 +250,7 @@ def add_sampling(group: argparse._ArgumentGroup) -> None:
         help="length limit of an answer, reasoning included (default: 2048; reasoning models: "
         "16384; local models: 512)",
     )
-    group.add_argument(
-        "--temperature",
-        type=_temperature,
-        metavar="T",
-        help="a number from 0 to 2, or `default` to send none (default: 0; with votes: 0.7)",
-    )
+    add_temperature(group, "default: 0; with votes: 0.7")
     group.add_argument(
         "--output",
         choices=("text", "schema"),
@@ -243,6 +262,16 @@ def add_sampling(group: argparse._ArgumentGroup) -> None:
         type=positive,
         metavar="K",
         help="number of draws of self-consistency-vote (default: 5)",
+    )
+
+
+def add_temperature(parser: argparse._ActionsContainer, note: str) -> None:
+    """Add --temperature; `note` ends its help."""
+    parser.add_argument(
+        "--temperature",
+        type=_temperature,
+        metavar="T",
+        help=f"a number from 0 to 2, or `default` to send none ({note})",
     )
 
 

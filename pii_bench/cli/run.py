@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import datetime as dt
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +19,10 @@ from pii_bench.cli.options import (
     add_limit,
     add_local_only,
     add_max_usd,
+    add_price,
     add_results,
     add_sampling,
     add_task,
-    amount,
     concurrency_of,
     dataset_source,
     load_systems,
@@ -44,7 +42,7 @@ from pii_bench.cli.terminal import (
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import ModelStatus, Price, find_card, has_provider, resolve
+from pii_bench.models.catalog import ModelStatus, find_card, has_provider, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
@@ -54,6 +52,7 @@ from pii_bench.systems.catalog import build_systems, is_prompted
 from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Collection, Iterable, Sequence
     from typing import Literal
 
@@ -65,7 +64,14 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
-_NOT_WITH_CONFIG: Final = frozenset({"model", "strategy", "dataset", "limit"})
+_NOT_WITH_CONFIG: Final = ("dataset", "limit", "model", "strategy")
+# Filled in by `run`: until then, None says that an option was not given.
+_DEFAULTS: Final = {
+    "model": DEFAULT_SYSTEM,
+    "dataset": "all",
+    "task": ALL_TASKS,
+    "results": Path("results"),
+}
 
 DESCRIPTION: Final = (
     "Run a system on datasets, score it and update the leaderboard. Responses are saved as they "
@@ -73,31 +79,8 @@ DESCRIPTION: Final = (
 )
 
 
-class _RecordOption(argparse.Action):
-    """Stores a value, and adds the option's name to the set `given`.
-
-    The set distinguishes options that the user gave from those with their default value.
-    """
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        _: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
-        namespace.given = {*getattr(namespace, "given", ()), self.dest}
-        conflicts = namespace.given & _NOT_WITH_CONFIG
-        if "config" in namespace.given and conflicts:
-            names = ", ".join(f"--{name}" for name in sorted(conflicts))
-            parser.error(f"argument --config: not allowed with argument {names}")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    # None is the default action: every plain option records that it was given.
-    parser.register("action", None, _RecordOption)
     parser.add_argument(
         "--config",
         type=Path,
@@ -107,10 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        default=DEFAULT_SYSTEM,
         metavar="SYSTEM",
         help="an alias (see `pii-bench models`), provider/name, local/NAME, replay:PATH, "
-        "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in (default: %(default)s)",
+        "DETECTOR, DETECTOR+RELEVANCE, python:MODULE:FACTORY or a plug-in "
+        f"(default: {DEFAULT_SYSTEM})",
     )
     parser.add_argument(
         "--strategy",
@@ -137,6 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_json(parser)
     add_results(parser)
+    parser.set_defaults(**dict.fromkeys(_DEFAULTS))
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -152,7 +136,14 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.config is not None:
         from pii_bench.cli.run_matrix import run_matrix
 
+        given = [name for name in _NOT_WITH_CONFIG if getattr(arguments, name) is not None]
+        if given:
+            options = ", ".join(f"--{name}" for name in given)
+            raise PiiBenchError(f"--config: not allowed with {options}, which the file sets")
         return run_matrix(arguments)
+    for name, default in _DEFAULTS.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
     datasets = load_datasets(dataset_source(arguments))
     planned = plan(arguments, datasets)
     for dataset in datasets:
@@ -452,18 +443,7 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
         "--dry-run", action="store_true", help="print calls, tokens and cost, and make no call"
     )
     add_max_usd(group, "cap: make no call that might exceed it, counting the calls in flight")
-    group.add_argument(
-        "--price",
-        type=_price,
-        metavar="IN,OUT",
-        help="USD per million tokens, instead of the price in `pii-bench models`",
+    add_price(
+        group,
+        "USD per million tokens, instead of the price in `pii-bench models`; half in batches",
     )
-
-
-def _price(text: str) -> Price:
-    try:
-        input_usd, output_usd = [amount(part) for part in text.split(",")]
-    except (ValueError, argparse.ArgumentTypeError):
-        expected = "must be two numbers, USD per million tokens in and out, such as 2.5,10"
-        raise argparse.ArgumentTypeError(f"{expected}, not {text!r}") from None
-    return Price(input_usd, output_usd, dt.datetime.now(dt.UTC).date(), "--price")

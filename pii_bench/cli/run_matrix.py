@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pii_bench.models.budget import Estimate
     from pii_bench.runs.jobs import Job
 
-_OVERRIDES: Final = frozenset({"task", "concurrency", "max_usd", "results"})
+_OVERRIDES: Final = ("task", "concurrency", "max_usd", "results")
 """Options of the command line that replace those of the file."""
 
 # The options that reach some systems only, with the values that switch them off.
@@ -48,12 +48,12 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         True if every sample of every cell has an answer; for a dry run, if every cell could run.
 
     Raises:
-        PiiBenchError: the file or a dataset is wrong, or a cap comes with a model of unknown
-            price, found before the first call.
+        PiiBenchError: the file or a dataset is wrong, a cap comes with a model of unknown
+            price, or a price with models of known price only, found before the first call.
     """
     matrix = read_matrix(arguments.config)
-    overrides = {name: getattr(arguments, name) for name in _OVERRIDES & arguments.given}
-    matrix = replace(matrix, **overrides)
+    given = {name: getattr(arguments, name) for name in _OVERRIDES}
+    matrix = replace(matrix, **{name: value for name, value in given.items() if value is not None})
     _check_prices(matrix, arguments)
     datasets = _load_datasets(matrix, arguments.config)
     for dataset in datasets:
@@ -90,12 +90,18 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
 
 
 def _check_prices(matrix: Matrix, arguments: argparse.Namespace) -> None:
-    """Refuse a cap if the price of a model is unknown: no later run could go on."""
-    if matrix.max_usd is None or arguments.price is not None:
-        return
+    """Refuse a cap if the price of a model is unknown, and a price that no model needs.
+
+    No later run could go on, or the cap would not hold.
+    """
     called = dict.fromkeys(cell.model for cell in matrix.cells() if cell.is_called)
     unpriced = [model for model in called if listed_price(model, arguments.base_url) is None]
-    if unpriced:
+    if arguments.price is not None and called and not unpriced:
+        raise PiiBenchError(
+            "--price is for models of unknown price; `pii-bench models` has the price of every "
+            f"model of the file: {', '.join(called)}"
+        )
+    if matrix.max_usd is not None and arguments.price is None and unpriced:
         raise PiiBenchError(
             f"a cap of {matrix.max_usd:g} USD needs the price of every model; unknown: "
             f"{', '.join(unpriced)}; give it with --price IN,OUT (USD per million tokens)"
@@ -127,6 +133,9 @@ def _cell_arguments(
         values |= _FOR_LABELLED
     if not cell.is_called:
         values |= _FOR_CALLED
+    elif listed_price(cell.model, arguments.base_url) is not None:
+        # --price is of the models of unknown price.
+        values["price"] = None
     return argparse.Namespace(**values)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self, TextIO, TypeVar
 
 from pii_bench import escaping
 from pii_bench.errors import PiiBenchError
+from pii_bench.runs.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,9 +59,11 @@ def echo_json(value: Sequence[object] | Mapping[str, object]) -> None:
 
     Raises:
         OutputError: standard output cannot be written.
+        ValueError: a number is not finite.
     """
+    text = json.dumps(value, indent=2, default=str, allow_nan=False)
     # JSON leaves DEL as it is, and `echo` would escape it in a way that JSON does not know.
-    echo(json.dumps(value, indent=2, default=str).replace("\x7f", "\\u007f"))
+    echo(text.replace("\x7f", "\\u007f"))
 
 
 def echo_exactly(text: str) -> None:
@@ -254,7 +257,7 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
     return calls, *tokens, cost
 
 
-class RunProgress:
+class RunProgress(Progress):
     """Shows the progress of one run after another: bars on a terminal, otherwise lines.
 
     Args:
@@ -348,22 +351,16 @@ class _Bars:
     """The progress bars of a terminal, one for each label."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress
 
-        self.progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]} failed"),
-            TextColumn("{task.fields[rate]}/s"),
-            TextColumn("{task.fields[spent]}"),
-            TimeRemainingColumn(),
+        self.progress = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[failed]} failed"),
+            progress.TextColumn("{task.fields[rate]}/s"),
+            progress.TextColumn("{task.fields[spent]}"),
+            progress.TimeRemainingColumn(),
             console=console,
         )
         self._tasks: dict[str, TaskID] = {}

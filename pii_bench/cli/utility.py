@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.utility.collect import Measuring, record_of, to_table
@@ -17,7 +16,9 @@ from pii_bench.cli.options import (
     add_limit,
     add_local_only,
     add_max_usd,
+    add_price,
     add_results,
+    add_temperature,
     concurrency_of,
     fraction,
     load_systems,
@@ -28,7 +29,7 @@ from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import TIMEOUT, ModelOptions, has_provider
+from pii_bench.models.catalog import ModelOptions, has_provider, listed_price
 from pii_bench.runs.mask_text import rewriting_system
 from pii_bench.systems.catalog import SystemOptions, is_prompted
 from pii_bench.systems.prompted import PromptedSystem
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
     from pii_bench.systems.base import System
     from pii_bench.systems.relevance.embedding import Encoder
 
-EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = MappingProxyType(
-    {"wordllama": WordLlamaEncoder, "minilm": MiniLmEncoder}
-)
+EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = {
+    "wordllama": WordLlamaEncoder,
+    "minilm": MiniLmEncoder,
+}
 
 DESCRIPTION: Final = (
     "Measure what masking protects and how much it harms answers. A chat model answers queries on "
@@ -104,16 +106,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="length limit of an answer, reasoning included (default: 2048; reasoning models: "
         "16384; local models: 512)",
     )
-    calls.add_argument(
-        "--verdict-tokens",
-        type=positive,
-        metavar="N",
-        help="length limit of a verdict (default: as for answers)",
-    )
     add_calls(calls)
     calls.add_argument("--answerer-base-url", metavar="URL", help="--base-url of the answerer")
     calls.add_argument("--judge-base-url", metavar="URL", help="--base-url of the judge")
+    add_temperature(calls, "of answers and verdicts; default: 0")
     add_max_usd(calls, "cap for each provider's model: make no call that might exceed it")
+    add_price(calls, "USD per million tokens of the models of unknown price")
     add_json(parser)
     add_results(parser)
 
@@ -167,7 +165,7 @@ def _build_study(arguments: argparse.Namespace) -> Study:
         limit=arguments.limit,
         maskers=_load_maskers(arguments),
         answerer=_load_chat("answerer", arguments, arguments.answer_tokens),
-        judge=_load_chat("judge", arguments, arguments.verdict_tokens) if arguments.judge else None,
+        judge=_load_chat("judge", arguments, None) if arguments.judge else None,
         calls=(
             concurrency_of(arguments, arguments.model),
             concurrency_of(arguments, arguments.answerer),
@@ -201,7 +199,7 @@ def _load_chat(role: str, arguments: argparse.Namespace, max_tokens: int | None)
     """Return the chat model of a role, `answerer` or `judge`; its own prompt is not used."""
     name = getattr(arguments, role)
     options = _options(arguments, name, getattr(arguments, f"{role}_base_url"))
-    options = replace(options, max_tokens=max_tokens)
+    options = replace(options, max_tokens=max_tokens, temperature=arguments.temperature)
     system = load_systems(name, options, local_only=arguments.local_only)[0]
     if not isinstance(system, PromptedSystem):
         raise PiiBenchError(f"{role} {name!r} is not a chat model (see `pii-bench models`)")
@@ -211,14 +209,19 @@ def _load_chat(role: str, arguments: argparse.Namespace, max_tokens: int | None)
 def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
+    concurrency = concurrency_of(arguments, name)
     # Only a provider's model accepts a time limit and a cap on its cost.
-    called = name is not None and has_provider(name)
-    timeout = arguments.timeout if called else TIMEOUT
+    if name is None or not has_provider(name):
+        return SystemOptions(
+            model=ModelOptions(base_url=base_url), calls=CallPolicy(concurrency=concurrency)
+        )
+    priced = listed_price(name, base_url) is not None
     return SystemOptions(
-        model=ModelOptions(base_url=base_url, timeout=float(timeout)),
+        model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(
-            concurrency=concurrency_of(arguments, name),
-            max_usd=arguments.max_usd if called else None,
+            concurrency=concurrency,
+            max_usd=arguments.max_usd,
+            price=None if priced else arguments.price,
         ),
     )
 

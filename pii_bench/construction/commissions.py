@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 from random import Random
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pii_bench.construction.people import Census, Unresolvable
@@ -105,19 +104,17 @@ class Order:
         }
 
 
-ORDERS: Final[Mapping[str, Order]] = MappingProxyType(
-    {
-        order.name: order
-        for order in (
-            Order("single", "test", people=1, size=1214, queries=1),
-            Order("multi", "test", people=2, size=1228, queries=1),
-            Order("train-single", "train", people=1, size=390, queries=2),
-            Order("train-multi", "train", people=2, size=390, queries=2),
-            Order("dev-single", "train", people=1, size=60, queries=2),
-            Order("dev-multi", "train", people=2, size=60, queries=2),
-        )
-    }
-)
+ORDERS: Final[Mapping[str, Order]] = {
+    order.name: order
+    for order in (
+        Order("single", "test", people=1, size=1214, queries=1),
+        Order("multi", "test", people=2, size=1228, queries=1),
+        Order("train-single", "train", people=1, size=390, queries=2),
+        Order("train-multi", "train", people=2, size=390, queries=2),
+        Order("dev-single", "train", people=1, size=60, queries=2),
+        Order("dev-multi", "train", people=2, size=60, queries=2),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,14 +310,7 @@ def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> l
 def _exchange(
     hands: list[Counter[PiiType]], unwanted: PiiType, hand: Counter[PiiType], random: Random
 ) -> PiiType:
-    """Give `unwanted` to an earlier person, and return a type of theirs that `hand` has room for.
-
-    Args:
-        hands: types of earlier persons.
-        unwanted: type that `hand` has no room for.
-        hand: types of the person to whom the returned type will be given.
-        random: source of randomness.
-    """
+    """Give `unwanted` to an earlier person; return a type of theirs that `hand` has room for."""
     while True:
         other = random.choice(hands)
         for pii_type in other:

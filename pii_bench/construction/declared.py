@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import SEED, deal, numbers_of
@@ -31,27 +30,25 @@ if TYPE_CHECKING:
 FRONTIER: Final = "frontier"
 FRONTIER_SIZE: Final = 300
 
-REASONS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "several": "several of a kind: three addresses, two employers, four dates; only one is "
-        "meant, and the text says which, once, elsewhere",
-        "time": "corrections and time: a figure corrected later, a status that has ended, "
-        '"until August we lived..."',
-        "chain": "what is needed follows from knowledge of the matter; 3 to 6 facts",
-        "none": "nothing needed: the request can be met without any fact of a person, though the "
-        "text is full of tempting ones; no tag",
-        "most": "nearly all needed: masking would ruin the answer; all facts but the names and "
-        "one to three others",
-        "who": "four to eight people, kinship and roles crossing, quoted speech, pronouns across "
-        "paragraphs; the query points by relation",
-        "conditions": "the request forbids or demands a fact, or changes one: "
-        '"if I registered at my mother\'s instead", "leave my illness out of it"',
-        "length": "3,000 to 10,000 characters of thread, file or minutes; the matter stands in "
-        "two places far apart",
-        "forms": "values in words, split over lines, with typos, in another script or language, "
-        "in tables, in signatures and quoted e-mail headers",
-    }
-)
+REASONS: Final[Mapping[str, str]] = {
+    "several": "several of a kind: three addresses, two employers, four dates; only one is "
+    "meant, and the text says which, once, elsewhere",
+    "time": "corrections and time: a figure corrected later, a status that has ended, "
+    '"until August we lived..."',
+    "chain": "what is needed follows from knowledge of the matter; 3 to 6 facts",
+    "none": "nothing needed: the request can be met without any fact of a person, though the "
+    "text is full of tempting ones; no tag",
+    "most": "nearly all needed: masking would ruin the answer; all facts but the names and "
+    "one to three others",
+    "who": "four to eight people, kinship and roles crossing, quoted speech, pronouns across "
+    "paragraphs; the query points by relation",
+    "conditions": "the request forbids or demands a fact, or changes one: "
+    '"if I registered at my mother\'s instead", "leave my illness out of it"',
+    "length": "3,000 to 10,000 characters of thread, file or minutes; the matter stands in "
+    "two places far apart",
+    "forms": "values in words, split over lines, with typos, in another script or language, "
+    "in tables, in signatures and quoted e-mail headers",
+}
 """Reasons why a sample is difficult, with the explanation for the writer."""
 
 # "none" and "most" count as one reason, so each is dealt half as often.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.commissions import Commission, Order
     from pii_bench.models.base import Model
     from pii_bench.prompting.strategies import Template
-    from pii_bench.runs.run import Observer
+    from pii_bench.runs.progress import Progress
 
 ROUNDS: Final = 3
 """Maximum number of answers to a commission."""
@@ -109,7 +109,7 @@ async def write_with_model(
     folder: Path,
     *,
     concurrency: int,
-    observer: Observer,
+    progress: Progress,
 ) -> WriterReport:
     """Write the first descriptions of a set with a model, and close the model.
 
@@ -120,7 +120,7 @@ async def write_with_model(
         folder: output folder: `<model>/answers` has every answer, `<model>/texts` the accepted
             texts as written, and `<model>/<set>.jsonl` the same as a dataset.
         concurrency: commissions in flight at a time, at least 1.
-        observer: receives progress events.
+        progress: receives progress events.
 
     Raises:
         PromptError: a prompt file is invalid.
@@ -138,7 +138,7 @@ async def write_with_model(
     try:
         for number in range(1, ROUNDS + 1):
             writer = Writer(model, brief, commissions, dict(refused))
-            answers = await _ask(writer, sorted(reasons), own, number, concurrency, observer)
+            answers = await _ask(writer, sorted(reasons), own, number, concurrency, progress)
             for sample_id, answer in answers.items():
                 found = _accept(sample_id, answer, own / "texts")
                 if not found:
@@ -171,14 +171,14 @@ async def _ask(
     folder: Path,
     number: int,
     concurrency: int,
-    observer: Observer,
+    progress: Progress,
 ) -> dict[str, str]:
     """The texts of a round's answers by id; a call that failed has none."""
     samples = [Sample(sample_id, "", None, (), ()) for sample_id in sample_ids]
     requests = {sample.id: writer.request_hash(sample) for sample in samples}
     files = RunFiles.at(folder, "answers", f"round-{number}", sample_ids[0].rpartition("-")[0])
     with RunStore(files, requests) as store:
-        await run_system(writer, samples, store, concurrency=concurrency, observer=observer)
+        await run_system(writer, samples, store, concurrency=concurrency, progress=progress)
     return {
         record.id: completion.text
         for _, record in read_lines(files.responses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.rules import conflicts, relation_conflicts
@@ -216,8 +215,8 @@ class Census:
         subject: str,
         categories: Sequence[str],
         draw: Draw,
-        facets: Mapping[str, str] = MappingProxyType({}),
-        shared_facts: Mapping[str, Fact] = MappingProxyType({}),
+        facets: Mapping[str, str] = {},
+        shared_facts: Mapping[str, Fact] = {},
         *,
         alias: bool,
     ) -> Profile:

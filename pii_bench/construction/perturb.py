@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from random import Random
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.construction.pools import VALUES, load_pools, read_values
@@ -432,35 +431,31 @@ def _change_numbers(text: str, random: Random, rate: float) -> str:
     return other_number(text, random) if random.random() < rate else text
 
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {
-        "names": Kind(
-            "unusual names: rare, hyphenated, made of words, other scripts", 1, _unusual_names
-        ),
-        "addresses": Kind("streets and cities of another language", 1, _foreign_places),
-        "dates": Kind("dates and times in another format", 1, _each_piece(_change_dates)),
-        "numbers": Kind(
-            "amounts and long numbers in another format", 1, _each_piece(_change_numbers)
-        ),
-        "foreign-words": Kind(
-            "common words of another language",
-            0.5,
-            _foreign_words,
-            values=False,
-            words=True,
-            query=True,
-        ),
-        "lower-case": Kind("no capitals", 1, _each_piece(in_small_letters), words=True, query=True),
-        "upper-case": Kind("only capitals", 1, _each_piece(in_capitals), words=True, query=True),
-        "typos": Kind("mistyped letters", 0.03, _each_piece(with_typos), words=True, query=True),
-        "ocr": Kind("misread letters and digits", 0.05, _each_piece(misread), words=True),
-        "punctuation": Kind(
-            "no punctuation at the end of words",
-            1,
-            _each_piece(without_punctuation),
-            words=True,
-            query=True,
-        ),
-    }
-)
+KINDS: Final[Mapping[str, Kind]] = {
+    "names": Kind(
+        "unusual names: rare, hyphenated, made of words, other scripts", 1, _unusual_names
+    ),
+    "addresses": Kind("streets and cities of another language", 1, _foreign_places),
+    "dates": Kind("dates and times in another format", 1, _each_piece(_change_dates)),
+    "numbers": Kind("amounts and long numbers in another format", 1, _each_piece(_change_numbers)),
+    "foreign-words": Kind(
+        "common words of another language",
+        0.5,
+        _foreign_words,
+        values=False,
+        words=True,
+        query=True,
+    ),
+    "lower-case": Kind("no capitals", 1, _each_piece(in_small_letters), words=True, query=True),
+    "upper-case": Kind("only capitals", 1, _each_piece(in_capitals), words=True, query=True),
+    "typos": Kind("mistyped letters", 0.03, _each_piece(with_typos), words=True, query=True),
+    "ocr": Kind("misread letters and digits", 0.05, _each_piece(misread), words=True),
+    "punctuation": Kind(
+        "no punctuation at the end of words",
+        1,
+        _each_piece(without_punctuation),
+        words=True,
+        query=True,
+    ),
+}
 """Every kind by name."""

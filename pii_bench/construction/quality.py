@@ -117,7 +117,7 @@ def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
 def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> Measure:
     """Measure the query-related F1 of a system that chooses among the gold entities but names."""
     return Measure(
-        f"F1 of `{system.name}` on gold entities",
+        f"F1 of `{system.name}` on gold entities without names",
         Unit.SCORE,
         {name: _f1(system, samples) for name, samples in sets.items()},
         goal=_TRIVIAL_GOAL,

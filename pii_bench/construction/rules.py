@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -46,29 +45,27 @@ _HOME: Final = ("Street Address", "home")
 _CITY: Final = ("City/Region", "home")
 _SCHOOL: Final = ("Educational Institution", "current")
 
-RELATIONS: Final[Mapping[str, Relation]] = MappingProxyType(
-    {
-        relation.name: relation
-        for relation in (
-            Relation("parent-child", (_HOME,), 18, 48, kin=True),
-            Relation("grandparent-grandchild", (_CITY,), 38, 64, kin=True),
-            Relation("siblings", (_CITY,), 1, 16, kin=True),
-            Relation("partners", (_HOME, _CITY), -15, 15, binding=True),
-            Relation("colleagues", (_EMPLOYER,), -45, 45, binding=True),
-            Relation("supervisor-report", (_EMPLOYER,), 2, 45, senior=True, binding=True),
-            Relation("mentor-apprentice", (_EMPLOYER,), 8, 50, senior=True, binding=True),
-            Relation("classmates", (_SCHOOL,), -40, 40, binding=True),
-            Relation("flatmates", (_HOME,), -30, 30, binding=True),
-            Relation("neighbours", (("Landmark", "near-home"),)),
-            Relation("friends", (_CITY,), -40, 40),
-            Relation("landlord-tenant", (_CITY,)),
-            Relation("carer-client", (_CITY,)),
-            Relation("teammates", (("NGO", "volunteers"),), -40, 40),
-            Relation("relative", (_CITY,), 8, 55),
-            Relation("cousins", (_CITY,), -20, 20),
-        )
-    }
-)
+RELATIONS: Final[Mapping[str, Relation]] = {
+    relation.name: relation
+    for relation in (
+        Relation("parent-child", (_HOME,), 18, 48, kin=True),
+        Relation("grandparent-grandchild", (_CITY,), 38, 64, kin=True),
+        Relation("siblings", (_CITY,), 1, 16, kin=True),
+        Relation("partners", (_HOME, _CITY), -15, 15, binding=True),
+        Relation("colleagues", (_EMPLOYER,), -45, 45, binding=True),
+        Relation("supervisor-report", (_EMPLOYER,), 2, 45, senior=True, binding=True),
+        Relation("mentor-apprentice", (_EMPLOYER,), 8, 50, senior=True, binding=True),
+        Relation("classmates", (_SCHOOL,), -40, 40, binding=True),
+        Relation("flatmates", (_HOME,), -30, 30, binding=True),
+        Relation("neighbours", (("Landmark", "near-home"),)),
+        Relation("friends", (_CITY,), -40, 40),
+        Relation("landlord-tenant", (_CITY,)),
+        Relation("carer-client", (_CITY,)),
+        Relation("teammates", (("NGO", "volunteers"),), -40, 40),
+        Relation("relative", (_CITY,), 8, 55),
+        Relation("cousins", (_CITY,), -20, 20),
+    )
+}
 
 
 Conflict: TypeAlias = tuple[str, str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from hashlib import sha256
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.value_formats import luhn_holds
@@ -103,80 +102,70 @@ def amount(draw: Draw, dollars: float) -> str:
 
 # Phone numbers that the regulators reserve for fiction; `#` is any digit. For other
 # countries, numbers start with 00, unlike all subscriber numbers in international form.
-_FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "United States": ("20255501##", "31255501##", "41555501##", "61755501##", "20655501##"),
-        "Canada": ("41655501##", "60455501##", "51455501##", "90255501##"),
-        "United Kingdom": ("2079460###", "1632960###", "1134960###", "1914980###", "1314960###"),
-        "Ireland": ("020910####",),
-        "Australia": ("025550####", "035550####", "075550####"),
-        "Germany": ("3023125###", "6990009###", "8999998###"),
-        "France": ("019900####", "026191####", "035301####", "046571####"),
-        "Sweden": ("0313900###", "0406280###", "0980319###"),
-    }
-)
+_FICTION_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "United States": ("20255501##", "31255501##", "41555501##", "61755501##", "20655501##"),
+    "Canada": ("41655501##", "60455501##", "51455501##", "90255501##"),
+    "United Kingdom": ("2079460###", "1632960###", "1134960###", "1914980###", "1314960###"),
+    "Ireland": ("020910####",),
+    "Australia": ("025550####", "035550####", "075550####"),
+    "Germany": ("3023125###", "6990009###", "8999998###"),
+    "France": ("019900####", "026191####", "035301####", "046571####"),
+    "Sweden": ("0313900###", "0406280###", "0980319###"),
+}
 _NO_SUBSCRIBER: Final = ("00########",)
 
 # By facet, the first and the last year of an event.
-_EVENT_YEARS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        "job-start": (2012, 2025),
-        "home-move": (2015, 2026),
-        "operation": (2023, 2026),
-        "exam": (2024, 2026),
-        "document": (2016, 2026),
-        "hearing": (2024, 2026),
-        "accident": (2022, 2026),
-        "course-end": (2009, 2026),
-        "trip": (2024, 2026),
-        "claim": (2024, 2026),
-    }
-)
+_EVENT_YEARS: Final[Mapping[str, tuple[int, int]]] = {
+    "job-start": (2012, 2025),
+    "home-move": (2015, 2026),
+    "operation": (2023, 2026),
+    "exam": (2024, 2026),
+    "document": (2016, 2026),
+    "hearing": (2024, 2026),
+    "accident": (2022, 2026),
+    "course-end": (2009, 2026),
+    "trip": (2024, 2026),
+    "claim": (2024, 2026),
+}
 
 # By facet, the first and the last hour of a time.
-_HOURS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        "shift-start": (4, 22),
-        "medication": (6, 22),
-        "train": (5, 21),
-        "appointment": (8, 18),
-        "call": (7, 21),
-        "incident": (0, 23),
-        "waking": (4, 9),
-        "class": (8, 20),
-    }
-)
+_HOURS: Final[Mapping[str, tuple[int, int]]] = {
+    "shift-start": (4, 22),
+    "medication": (6, 22),
+    "train": (5, 21),
+    "appointment": (8, 18),
+    "call": (7, 21),
+    "incident": (0, 23),
+    "waking": (4, 9),
+    "class": (8, 20),
+}
 
 # By facet, the possible units, each with the least number and the end of the range.
-_DURATIONS: Final[Mapping[str, tuple[tuple[str, int, int], ...]]] = MappingProxyType(
-    {
-        "commute": (("minutes", 25, 140), ("hours", 2, 4)),
-        "in-post": (("days", 40, 3900),),
-        "recovery": (("days", 12, 260),),
-        "waiting": (("days", 14, 420),),
-        "training": (("hours", 12, 320), ("days", 5, 90)),
-        "sleep": (("hours", 4, 9), ("minutes", 250, 470)),
-        "absence": (("days", 11, 180),),
-        "session": (("minutes", 12, 95),),
-    }
-)
+_DURATIONS: Final[Mapping[str, tuple[tuple[str, int, int], ...]]] = {
+    "commute": (("minutes", 25, 140), ("hours", 2, 4)),
+    "in-post": (("days", 40, 3900),),
+    "recovery": (("days", 12, 260),),
+    "waiting": (("days", 14, 420),),
+    "training": (("hours", 12, 320), ("days", 5, 90)),
+    "sleep": (("hours", 4, 9), ("minutes", 250, 470)),
+    "absence": (("days", 11, 180),),
+    "session": (("minutes", 12, 95),),
+}
 
 
-_FACETS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "Street Address": ("home", "mail"),
-        "City/Region": ("home", "origin"),
-        "Landmark": ("near-home", "meeting"),
-        "Company Name": ("employer", "former", "client"),
-        "Educational Institution": ("alumni", "current"),
-        "Government Agency": ("case", "letter"),
-        "NGO": ("volunteers", "supports", "helped-by"),
-        "Healthcare Facility": ("patient", "referred"),
-        "Date": tuple(_EVENT_YEARS),
-        "Time": tuple(_HOURS),
-        "Duration": tuple(_DURATIONS),
-    }
-)
+_FACETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Street Address": ("home", "mail"),
+    "City/Region": ("home", "origin"),
+    "Landmark": ("near-home", "meeting"),
+    "Company Name": ("employer", "former", "client"),
+    "Educational Institution": ("alumni", "current"),
+    "Government Agency": ("case", "letter"),
+    "NGO": ("volunteers", "supports", "helped-by"),
+    "Healthcare Facility": ("patient", "referred"),
+    "Date": tuple(_EVENT_YEARS),
+    "Time": tuple(_HOURS),
+    "Duration": tuple(_DURATIONS),
+}
 
 
 def facets_of(category: str) -> tuple[str, ...]:
@@ -313,76 +302,70 @@ def _duration(draw: Draw, facet: str) -> str:
     return f"{draw.random.randrange(least, end)} {unit}"
 
 
-_LISTS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Nickname": "nicknames",
-        "Company Name": "companies",
-        "NGO": "ngos",
-        "Healthcare Facility": "hospitals",
-        "Blood Type": "blood_types",
-        "Ethnicity": "ethnicities",
-        "Race": "races",
-        "Religious Belief": "religions",
-        "Physical Features": "physical_features",
-        "Medical Condition": "medical_conditions",
-        "Disability Status": "disabilities",
-        "Sexual Orientation": "orientations",
-    }
-)
+_LISTS: Final[Mapping[str, str]] = {
+    "Nickname": "nicknames",
+    "Company Name": "companies",
+    "NGO": "ngos",
+    "Healthcare Facility": "hospitals",
+    "Blood Type": "blood_types",
+    "Ethnicity": "ethnicities",
+    "Race": "races",
+    "Religious Belief": "religions",
+    "Physical Features": "physical_features",
+    "Medical Condition": "medical_conditions",
+    "Disability Status": "disabilities",
+    "Sexual Orientation": "orientations",
+}
 """Category to the list of the pools that contains its values."""
 
-_CODES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        "Driver's License": (1, 8),
-        "Passport Number": (1, 8),
-        "Tax ID": (0, 9),
-        "Employee ID": (2, 6),
-        "Student ID": (0, 8),
-    }
-)
+_CODES: Final[Mapping[str, tuple[int, int]]] = {
+    "Driver's License": (1, 8),
+    "Passport Number": (1, 8),
+    "Tax ID": (0, 9),
+    "Employee ID": (2, 6),
+    "Student ID": (0, 8),
+}
 """Category to the number of letters and of digits after them."""
 
-_INCOME_SHARES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
-    {
-        "Monthly Income": (0.8, 1.2),
-        "Monthly Expenses": (0.4, 1.1),
-        "Account Balance": (0.2, 9.0),
-        "Loan Amount": (1.5, 40.0),
-        "Annual Bonus": (0.2, 2.5),
-        "Credit Limit": (0.5, 4.0),
-        "Social Security Payment": (0.25, 0.6),
-        "Tax Payment": (0.3, 3.6),
-    }
-)
+_INCOME_SHARES: Final[Mapping[str, tuple[float, float]]] = {
+    "Monthly Income": (0.8, 1.2),
+    "Monthly Expenses": (0.4, 1.1),
+    "Account Balance": (0.2, 9.0),
+    "Loan Amount": (1.5, 40.0),
+    "Annual Bonus": (0.2, 2.5),
+    "Credit Limit": (0.5, 4.0),
+    "Social Security Payment": (0.25, 0.6),
+    "Tax Payment": (0.3, 3.6),
+}
 """Category to the least and the greatest amount, in monthly incomes."""
 
-_PERCENTAGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
-    {"Debt Ratio": (6, 68), "Investment Return": (0.8, 13), "ROI": (2, 64)}
-)
+_PERCENTAGES: Final[Mapping[str, tuple[float, float]]] = {
+    "Debt Ratio": (6, 68),
+    "Investment Return": (0.8, 13),
+    "ROI": (2, 64),
+}
 """Category to the least and the greatest percentage."""
 
-_DRAWERS: Final[Mapping[str, Callable[[Draw, str], str]]] = MappingProxyType(
-    {
-        "Full Name": _full_name,
-        "Social Media Handle": _handle,
-        "Social Security Number": _social_security_number,
-        "Bank Account": _bank_account,
-        "Credit Card": _credit_card,
-        "Phone Number": _phone,
-        "IP Address": _ip_address,
-        "Email Address": _email,
-        "Password Hash": _password_hash,
-        "Street Address": _street_address,
-        "City/Region": _city,
-        "Educational Institution": _university,
-        "Age": _age,
-        "Height": _height,
-        "Weight": _weight,
-        "Nationality": _nationality,
-        "Date": _date,
-        "Time": _time,
-        "Duration": _duration,
-        "Credit Score": _credit_score,
-    }
-)
+_DRAWERS: Final[Mapping[str, Callable[[Draw, str], str]]] = {
+    "Full Name": _full_name,
+    "Social Media Handle": _handle,
+    "Social Security Number": _social_security_number,
+    "Bank Account": _bank_account,
+    "Credit Card": _credit_card,
+    "Phone Number": _phone,
+    "IP Address": _ip_address,
+    "Email Address": _email,
+    "Password Hash": _password_hash,
+    "Street Address": _street_address,
+    "City/Region": _city,
+    "Educational Institution": _university,
+    "Age": _age,
+    "Height": _height,
+    "Weight": _weight,
+    "Nationality": _nationality,
+    "Date": _date,
+    "Time": _time,
+    "Duration": _duration,
+    "Credit Score": _credit_score,
+}
 """Other categories to the function that draws a value, given the facet."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import iterate_native, read_native
@@ -152,13 +151,11 @@ TRAIN_DEV: Final = (
 )
 """Datasets to train and tune models on."""
 
-DATASETS: Final[Mapping[str, Entry]] = MappingProxyType(
-    {
-        **{name: Entry(name, name) for name in OUR_SETS},
-        "demo": Entry("demo", "demo", "restore it from the repository"),
-        **{name: Entry(name, "train-dev") for name in TRAIN_DEV},
-    }
-)
+DATASETS: Final[Mapping[str, Entry]] = {
+    **{name: Entry(name, name) for name in OUR_SETS},
+    "demo": Entry("demo", "demo", "restore it from the repository"),
+    **{name: Entry(name, "train-dev") for name in TRAIN_DEV},
+}
 
 
 @dataclass(frozen=True, slots=True)

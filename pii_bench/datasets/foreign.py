@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
@@ -18,29 +17,25 @@ if TYPE_CHECKING:
 SUBJECT: Final = "A"
 """Id of the only subject of samples without known subjects."""
 
-CAPID_TYPES: Final[Mapping[str, PiiType]] = MappingProxyType(
-    {
-        "age": PiiType.DEM,
-        "appearance": PiiType.DEM,
-        "belief": PiiType.DEM,
-        "code": PiiType.CODE,
-        "datetime": PiiType.DATETIME,
-        "demographic": PiiType.DEM,
-        "education": PiiType.DEM,
-        "finance": PiiType.QUANTITY,
-        "health": PiiType.DEM,
-        "location": PiiType.LOC,
-        "name": PiiType.PER,
-        "occupation": PiiType.DEM,
-        "organization": PiiType.ORG,
-        "relationship": PiiType.DEM,
-        "sexual orientation": PiiType.DEM,
-    }
-)
+CAPID_TYPES: Final[Mapping[str, PiiType]] = {
+    "age": PiiType.DEM,
+    "appearance": PiiType.DEM,
+    "belief": PiiType.DEM,
+    "code": PiiType.CODE,
+    "datetime": PiiType.DATETIME,
+    "demographic": PiiType.DEM,
+    "education": PiiType.DEM,
+    "finance": PiiType.QUANTITY,
+    "health": PiiType.DEM,
+    "location": PiiType.LOC,
+    "name": PiiType.PER,
+    "occupation": PiiType.DEM,
+    "organization": PiiType.ORG,
+    "relationship": PiiType.DEM,
+    "sexual orientation": PiiType.DEM,
+}
 
-RELEVANCE: Final[Mapping[str, bool]] = MappingProxyType(
-    {"0": False, "1": True, "low": False, "high": True}
-)
+RELEVANCE: Final[Mapping[str, bool]] = {"0": False, "1": True, "low": False, "high": True}
 """Whether the question needs a phrase, by CAPID's value of `relevance`."""
 
 
@@ -121,22 +116,18 @@ def _capid_label(label: object, owner: str) -> tuple[PiiType, bool]:
 
 _Value = TypeVar("_Value")
 
-TAB_TYPES: Final[Mapping[str, PiiType | None]] = MappingProxyType(
-    {
-        "PERSON": PiiType.PER,
-        "CODE": PiiType.CODE,
-        "LOC": PiiType.LOC,
-        "ORG": PiiType.ORG,
-        "DEM": PiiType.DEM,
-        "DATETIME": PiiType.DATETIME,
-        "QUANTITY": PiiType.QUANTITY,
-        "MISC": None,
-    }
-)
+TAB_TYPES: Final[Mapping[str, PiiType | None]] = {
+    "PERSON": PiiType.PER,
+    "CODE": PiiType.CODE,
+    "LOC": PiiType.LOC,
+    "ORG": PiiType.ORG,
+    "DEM": PiiType.DEM,
+    "DATETIME": PiiType.DATETIME,
+    "QUANTITY": PiiType.QUANTITY,
+    "MISC": None,
+}
 
-_MASKED: Final[Mapping[str, bool]] = MappingProxyType(
-    {"DIRECT": True, "QUASI": True, "NO_MASK": False}
-)
+_MASKED: Final[Mapping[str, bool]] = {"DIRECT": True, "QUASI": True, "NO_MASK": False}
 
 
 def read_tab(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
@@ -219,5 +210,5 @@ def _lookup(mention: dict[str, Any], key: str, table: Mapping[str, _Value], owne
 
 FOREIGN_FORMATS: Final[
     Mapping[str, Callable[[Path], tuple[tuple[Sample, ...], tuple[str, ...]]]]
-] = MappingProxyType({"capid": read_capid, "tab": read_tab})
+] = {"capid": read_capid, "tab": read_tab}
 """Readers of samples and faults, by the prefix of `--dataset`."""

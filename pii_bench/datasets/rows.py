@@ -10,7 +10,6 @@ import re
 import sys
 from importlib import import_module
 from itertools import chain
-from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
@@ -168,13 +167,11 @@ def _parquet(path: Path, _: BadLines) -> Rows:
     yield from enumerate(chain.from_iterable(batches), start=1)
 
 
-ROWS: Final[Mapping[str, Callable[[Path, BadLines], Rows]]] = MappingProxyType(
-    {
-        ".jsonl": read_records,
-        ".ndjson": read_records,
-        ".json": _json,
-        ".csv": _csv,
-        ".parquet": _parquet,
-    }
-)
+ROWS: Final[Mapping[str, Callable[[Path, BadLines], Rows]]] = {
+    ".jsonl": read_records,
+    ".ndjson": read_records,
+    ".json": _json,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
 """Readers of files by suffix."""

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -454,14 +453,12 @@ def _literal(text: str) -> object:
         return ast.literal_eval(text)
 
 
-SPAN_FORMATS: Final[Mapping[str, SpanFormat]] = MappingProxyType(
-    {
-        "ai4privacy": SpanFormat(_ai4privacy),
-        "nemotron": SpanFormat(_parse_offsets, "en"),
-        "gretel": SpanFormat(_gretel, "en"),
-        "presidio-research": SpanFormat(_presidio_research, "en"),
-        "spia": SpanFormat(_spia, "en"),
-        BIO: SpanFormat(_bio),
-    }
-)
+SPAN_FORMATS: Final[Mapping[str, SpanFormat]] = {
+    "ai4privacy": SpanFormat(_ai4privacy),
+    "nemotron": SpanFormat(_parse_offsets, "en"),
+    "gretel": SpanFormat(_gretel, "en"),
+    "presidio-research": SpanFormat(_presidio_research, "en"),
+    "spia": SpanFormat(_spia, "en"),
+    BIO: SpanFormat(_bio),
+}
 """The formats by the prefix of `--dataset`. Except for BIO, each has a taxonomy of its name."""

@@ -12,7 +12,6 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.scorer.writings import MONTH_NAMES, NUMBER_VALUES
@@ -317,51 +316,49 @@ _LICENCE: Final = _like(r"[A-Z]\d{8}")
 _AMOUNT: Final = _either(_parses(parse_amount), _FREE_AMOUNT)
 _PERCENTAGE: Final = _parses(parse_percentage)
 
-FORMATS: Final[Mapping[str, Predicate]] = MappingProxyType(
-    {
-        "Full Name": _is_full_name,
-        "Social Media Handle": _like(r"@[A-Za-z0-9]{5,15}"),
-        "Social Security Number": _like(r"\d{3}-\d{2}-\d{4}"),
-        "Driver's License": _LICENCE,
-        "Bank Account": _like(r"\d{10,12}"),
-        "Credit Card": _is_card_number,
-        "Phone Number": _either(_like(r"\+[1-9]\d{0,2}-\d{10}"), _is_phone),
-        "IP Address": is_ip_address,
-        "Email Address": _like(r"[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"),
-        "Password Hash": _like(r"[0-9a-fA-F]{64}"),
-        "Passport Number": _LICENCE,
-        "Tax ID": _like(r"\d{9}"),
-        "Employee ID": _like(r"[A-Z]{2}\d{6}"),
-        "Student ID": _like(r"\d{8}"),
-        "Age": _like(r"[1-9]?\d|1[01]\d|120"),
-        "Gender": _one_of(
-            "man, woman, male, female, boy, girl, trans man, trans woman, transgender, non-binary, "
-            "nonbinary, genderfluid, genderqueer, agender, bigender, intersex"
-        ),
-        "Height": _either(_parses(parse_metres), _FREE_HEIGHT),
-        "Weight": _either(_parses(parse_kilograms), _FREE_WEIGHT),
-        "Blood Type": _like(r"(?:A|B|AB|O)[+\-\u2212]"),
-        "Sexual Orientation": _one_of(
-            "gay, lesbian, bisexual, straight, heterosexual, homosexual, asexual, aromantic, "
-            "demisexual, pansexual, queer, questioning"
-        ),
-        "Date": _either(_is_iso_date, _FREE_DATE),
-        "Time": _either(_like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"), _FREE_TIME),
-        "Duration": _either(_parses(parse_days), _FREE_DURATION),
-        "Monthly Income": _AMOUNT,
-        "Monthly Expenses": _AMOUNT,
-        "Account Balance": _AMOUNT,
-        "Loan Amount": _AMOUNT,
-        "Annual Bonus": _AMOUNT,
-        "Credit Limit": _AMOUNT,
-        "Social Security Payment": _AMOUNT,
-        "Tax Payment": _AMOUNT,
-        "Debt Ratio": _PERCENTAGE,
-        "Investment Return": _PERCENTAGE,
-        "ROI": _PERCENTAGE,
-        "Credit Score": _like(r"[3-7]\d\d|8[0-4]\d|850"),
-    }
-)
+FORMATS: Final[Mapping[str, Predicate]] = {
+    "Full Name": _is_full_name,
+    "Social Media Handle": _like(r"@[A-Za-z0-9]{5,15}"),
+    "Social Security Number": _like(r"\d{3}-\d{2}-\d{4}"),
+    "Driver's License": _LICENCE,
+    "Bank Account": _like(r"\d{10,12}"),
+    "Credit Card": _is_card_number,
+    "Phone Number": _either(_like(r"\+[1-9]\d{0,2}-\d{10}"), _is_phone),
+    "IP Address": is_ip_address,
+    "Email Address": _like(r"[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"),
+    "Password Hash": _like(r"[0-9a-fA-F]{64}"),
+    "Passport Number": _LICENCE,
+    "Tax ID": _like(r"\d{9}"),
+    "Employee ID": _like(r"[A-Z]{2}\d{6}"),
+    "Student ID": _like(r"\d{8}"),
+    "Age": _like(r"[1-9]?\d|1[01]\d|120"),
+    "Gender": _one_of(
+        "man, woman, male, female, boy, girl, trans man, trans woman, transgender, non-binary, "
+        "nonbinary, genderfluid, genderqueer, agender, bigender, intersex"
+    ),
+    "Height": _either(_parses(parse_metres), _FREE_HEIGHT),
+    "Weight": _either(_parses(parse_kilograms), _FREE_WEIGHT),
+    "Blood Type": _like(r"(?:A|B|AB|O)[+\-\u2212]"),
+    "Sexual Orientation": _one_of(
+        "gay, lesbian, bisexual, straight, heterosexual, homosexual, asexual, aromantic, "
+        "demisexual, pansexual, queer, questioning"
+    ),
+    "Date": _either(_is_iso_date, _FREE_DATE),
+    "Time": _either(_like(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"), _FREE_TIME),
+    "Duration": _either(_parses(parse_days), _FREE_DURATION),
+    "Monthly Income": _AMOUNT,
+    "Monthly Expenses": _AMOUNT,
+    "Account Balance": _AMOUNT,
+    "Loan Amount": _AMOUNT,
+    "Annual Bonus": _AMOUNT,
+    "Credit Limit": _AMOUNT,
+    "Social Security Payment": _AMOUNT,
+    "Tax Payment": _AMOUNT,
+    "Debt Ratio": _PERCENTAGE,
+    "Investment Return": _PERCENTAGE,
+    "ROI": _PERCENTAGE,
+    "Credit Score": _like(r"[3-7]\d\d|8[0-4]\d|850"),
+}
 
 
 def fits(text: str, category: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.check.text import occurrences
@@ -160,14 +159,25 @@ def _public(sample: Sample) -> list[str]:
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
-MISREAD: Final[Mapping[str, str]] = MappingProxyType(
-    {"l": "1", "o": "0", "rn": "m", "m": "rn", "e": "c", "I": "l", "S": "5"}
-)
+MISREAD: Final[Mapping[str, str]] = {
+    "l": "1",
+    "o": "0",
+    "rn": "m",
+    "m": "rn",
+    "e": "c",
+    "I": "l",
+    "S": "5",
+}
 """Letters and what a scanner misreads them as."""
 
-MISREAD_DIGITS: Final[Mapping[str, str]] = MappingProxyType(
-    {**MISREAD, "0": "O", "1": "l", "5": "S", "6": "b", "8": "B"}
-)
+MISREAD_DIGITS: Final[Mapping[str, str]] = {
+    **MISREAD,
+    "0": "O",
+    "1": "l",
+    "5": "S",
+    "6": "b",
+    "8": "B",
+}
 """Letters and digits, and what a scanner misreads them as."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.catalog import DATASETS
@@ -36,11 +35,7 @@ _COMMON: Final = frozenset({"f1", "precision", "recall"})
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A column of the leaderboard; all values are from 0 to 1.
-
-    Attributes:
-        kind: its family.
-    """
+    """A column of the leaderboard; all values are from 0 to 1."""
 
     name: str
     kind: str
@@ -62,96 +57,94 @@ class Metric:
         }
 
 
-METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
-    {
-        "strict_f1": Metric(
-            "Strict-F1",
-            "f1",
-            "F1 over text and type, person by person under the best matching; mean over samples.",
-        ),
-        "ent_f1": Metric(
-            "Ent-F1",
-            "f1",
-            "F1 over the texts of all people together, types ignored; mean over samples.",
-        ),
-        "f1": Metric("F1", "f1", "F1 over texts; mean over samples."),
-        "rouge_l_f": Metric(
-            "RougeL-F",
-            "rouge",
-            "F1 with the longest common subsequence instead of equality; mean over samples.",
-        ),
-        "precision": Metric(
-            "Precision",
-            "precision",
-            "Precision of the headline figure; mean over samples.",
-        ),
-        "recall": Metric("Recall", "recall", "Recall of the headline figure; mean over samples."),
-        "ent_matched_f1": Metric(
-            "Ent-F1, matched",
-            "f1",
-            "F1 over texts, person by person under the best matching; mean over samples.",
-        ),
-        "micro_f1": Metric(
-            "F1, micro",
-            "f1",
-            "The headline F1 of counts that are summed over all samples.",
-        ),
-        "micro_ent_f1": Metric(
-            "Ent-F1, micro",
-            "f1",
-            "Ent-F1 of counts that are summed over all samples.",
-        ),
-        "hallucination_rate": Metric(
-            "Hallucination rate",
-            "rate",
-            "Share of the predicted texts that are not in the description.",
+METRICS: Final[Mapping[str, Metric]] = {
+    "strict_f1": Metric(
+        "Strict-F1",
+        "f1",
+        "F1 over text and type, person by person under the best matching; mean over samples.",
+    ),
+    "ent_f1": Metric(
+        "Ent-F1",
+        "f1",
+        "F1 over the texts of all people together, types ignored; mean over samples.",
+    ),
+    "f1": Metric("F1", "f1", "F1 over texts; mean over samples."),
+    "rouge_l_f": Metric(
+        "RougeL-F",
+        "rouge",
+        "F1 with the longest common subsequence instead of equality; mean over samples.",
+    ),
+    "precision": Metric(
+        "Precision",
+        "precision",
+        "Precision of the headline figure; mean over samples.",
+    ),
+    "recall": Metric("Recall", "recall", "Recall of the headline figure; mean over samples."),
+    "ent_matched_f1": Metric(
+        "Ent-F1, matched",
+        "f1",
+        "F1 over texts, person by person under the best matching; mean over samples.",
+    ),
+    "micro_f1": Metric(
+        "F1, micro",
+        "f1",
+        "The headline F1 of counts that are summed over all samples.",
+    ),
+    "micro_ent_f1": Metric(
+        "Ent-F1, micro",
+        "f1",
+        "Ent-F1 of counts that are summed over all samples.",
+    ),
+    "hallucination_rate": Metric(
+        "Hallucination rate",
+        "rate",
+        "Share of the predicted texts that are not in the description.",
+        lower_is_better=True,
+    ),
+    "protection": Metric(
+        "Protection",
+        "share",
+        "Share of the texts that the query does not need of which the masked text shows no "
+        "character; mean over samples.",
+    ),
+    "retention": Metric(
+        "Retention",
+        "share",
+        "Share of the texts that the query needs of which the masked text shows an occurrence "
+        "in full; mean over samples.",
+    ),
+    "collateral": Metric(
+        "Collateral",
+        "share",
+        "Share of the characters that are no PII and are masked; mean over samples with a "
+        "masked text.",
+        lower_is_better=True,
+    ),
+    "h": Metric(
+        "H",
+        "harmonic_mean",
+        "Harmonic mean of the mean protection and the mean retention.",
+    ),
+    "weighted_protection": Metric(
+        "Protection, weighted",
+        "share",
+        "Protection where each text weighs as much as the tier of its sensitivity, 1 to 3; "
+        "mean over samples.",
+    ),
+    **{
+        f"leak_{name}": Metric(
+            f"Leak, {manner}",
+            "share",
+            f"Share of all texts not needed that a rewriting tells {manner}.",
             lower_is_better=True,
-        ),
-        "protection": Metric(
-            "Protection",
-            "share",
-            "Share of the texts that the query does not need of which the masked text shows no "
-            "character; mean over samples.",
-        ),
-        "retention": Metric(
-            "Retention",
-            "share",
-            "Share of the texts that the query needs of which the masked text shows an occurrence "
-            "in full; mean over samples.",
-        ),
-        "collateral": Metric(
-            "Collateral",
-            "share",
-            "Share of the characters that are no PII and are masked; mean over samples with a "
-            "masked text.",
-            lower_is_better=True,
-        ),
-        "h": Metric(
-            "H",
-            "harmonic_mean",
-            "Harmonic mean of the mean protection and the mean retention.",
-        ),
-        "weighted_protection": Metric(
-            "Protection, weighted",
-            "share",
-            "Protection where each text weighs as much as the tier of its sensitivity, 1 to 3; "
-            "mean over samples.",
-        ),
-        **{
-            f"leak_{name}": Metric(
-                f"Leak, {manner}",
-                "share",
-                f"Share of all texts not needed that a rewriting tells {manner}.",
-                lower_is_better=True,
-            )
-            for name, manner in (
-                ("readable", "as written"),
-                ("restated", "in another form"),
-                ("part", "in part"),
-            )
-        },
-    }
-)
+        )
+        for name, manner in (
+            ("readable", "as written"),
+            ("restated", "in another form"),
+            ("part", "in part"),
+        )
+    },
+}
 """By column of the leaderboard."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
@@ -120,9 +119,7 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     return Questions(
         dataset=loaded,
         task=kind,
-        samples=MappingProxyType(
-            {sample.id: sample for sample in applicable(kind, loaded.samples)}
-        ),
+        samples={sample.id: sample for sample in applicable(kind, loaded.samples)},
         prompts=tuple(map(load_prompt, strategies)),
     )
 

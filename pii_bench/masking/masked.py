@@ -15,7 +15,6 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.value_formats import FORMATS, parse_amount
@@ -51,17 +50,15 @@ as Markdown escapes them: `\\<Age\\>`, `\\[Age\\]`."""
 
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
-PLAIN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        PiiType.PER: "Person",
-        PiiType.CODE: "Identifier",
-        PiiType.LOC: "Location",
-        PiiType.ORG: "Organisation",
-        PiiType.DEM: "Personal Detail",
-        PiiType.DATETIME: "Date or Time",
-        PiiType.QUANTITY: "Financial Figure",
-    }
-)
+PLAIN_NAMES: Final[Mapping[str, str]] = {
+    PiiType.PER: "Person",
+    PiiType.CODE: "Identifier",
+    PiiType.LOC: "Location",
+    PiiType.ORG: "Organisation",
+    PiiType.DEM: "Personal Detail",
+    PiiType.DATETIME: "Date or Time",
+    PiiType.QUANTITY: "Financial Figure",
+}
 """The tag name of each type, for texts whose format does not determine a category."""
 
 ANY_TYPE: Final = "Personal Information"
@@ -91,66 +88,64 @@ def _is_card_number(text: str) -> bool:
     return FORMATS["Credit Card"](re.sub(r"(?<=\d)[ -](?=\d)", "", text))
 
 
-TAG_NAMES: Final[Mapping[str, tuple[Format, ...]]] = MappingProxyType(
-    {
-        PiiType.PER: (
-            ("Social Media Handle", _matches(r"@[\w.-]{2,30}")),
-            _category("Full Name"),
-        ),
-        PiiType.CODE: (
-            _category("Email Address"),
-            _category("Social Security Number"),
-            _category("IP Address"),
-            _category("Password Hash"),
-            ("Credit Card", _is_card_number),
-            (
-                "Phone Number",
-                _matches(
-                    # E.164: at most 15 digits after the plus.
-                    r"\+[1-9](?:[ ().-]{0,3}\d){6,14}",
-                    r"(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}",
-                ),
+TAG_NAMES: Final[Mapping[str, tuple[Format, ...]]] = {
+    PiiType.PER: (
+        ("Social Media Handle", _matches(r"@[\w.-]{2,30}")),
+        _category("Full Name"),
+    ),
+    PiiType.CODE: (
+        _category("Email Address"),
+        _category("Social Security Number"),
+        _category("IP Address"),
+        _category("Password Hash"),
+        ("Credit Card", _is_card_number),
+        (
+            "Phone Number",
+            _matches(
+                # E.164: at most 15 digits after the plus.
+                r"\+[1-9](?:[ ().-]{0,3}\d){6,14}",
+                r"(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}",
             ),
         ),
-        PiiType.DEM: (
-            _category("Gender"),
-            _category("Height"),
-            _category("Weight"),
-            _category("Blood Type"),
-            _category("Sexual Orientation"),
-            ("Age", _matches(r"(?:[1-9]?\d|1[01]\d|120)(?:[ -]years?(?:[ -](?:old|of age))?)?")),
-        ),
-        PiiType.DATETIME: (
-            (
-                "Time",
-                _matches(
-                    rf"(?:[01]?\d|2[0-3])[:.][0-5]\d(?::[0-5]\d)?(?: ?{_AM_PM})?",
-                    rf"(?:1[0-2]|0?[1-9]) ?{_AM_PM}",
-                ),
-            ),
-            (
-                "Date",
-                _matches(
-                    rf"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])",
-                    r"\d{1,2}([./-])\d{1,2}\1(?:\d\d|\d{4})",
-                    rf"(?:{_DAY}(?: of)? )?{MONTH}(?:,? {_YEAR})?",
-                    rf"{MONTH} {_DAY}(?:,? {_YEAR})?",
-                ),
-            ),
-            (
-                "Duration",
-                _matches(
-                    r"\d+(?:\.\d+)?[ -]?(?:d|h|m|s|(?:sec|min|second|minute|hour|day|week|month"
-                    r"|year)s?)"
-                ),
+    ),
+    PiiType.DEM: (
+        _category("Gender"),
+        _category("Height"),
+        _category("Weight"),
+        _category("Blood Type"),
+        _category("Sexual Orientation"),
+        ("Age", _matches(r"(?:[1-9]?\d|1[01]\d|120)(?:[ -]years?(?:[ -](?:old|of age))?)?")),
+    ),
+    PiiType.DATETIME: (
+        (
+            "Time",
+            _matches(
+                rf"(?:[01]?\d|2[0-3])[:.][0-5]\d(?::[0-5]\d)?(?: ?{_AM_PM})?",
+                rf"(?:1[0-2]|0?[1-9]) ?{_AM_PM}",
             ),
         ),
-        PiiType.QUANTITY: (
-            ("Amount", lambda text: parse_amount(text) is not None),
-            ("Percentage", _matches(r"[-+\u2212]?\d+(?:[.,]\d+)? ?%")),
+        (
+            "Date",
+            _matches(
+                rf"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])",
+                r"\d{1,2}([./-])\d{1,2}\1(?:\d\d|\d{4})",
+                rf"(?:{_DAY}(?: of)? )?{MONTH}(?:,? {_YEAR})?",
+                rf"{MONTH} {_DAY}(?:,? {_YEAR})?",
+            ),
         ),
-    }
-)
+        (
+            "Duration",
+            _matches(
+                r"\d+(?:\.\d+)?[ -]?(?:d|h|m|s|(?:sec|min|second|minute|hour|day|week|month"
+                r"|year)s?)"
+            ),
+        ),
+    ),
+    PiiType.QUANTITY: (
+        ("Amount", lambda text: parse_amount(text) is not None),
+        ("Percentage", _matches(r"[-+\u2212]?\d+(?:[.,]\d+)? ?%")),
+    ),
+}
 """Tag names with a format, by type; the first format that matches decides."""
 
 

@@ -14,7 +14,6 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.rows import (
@@ -247,7 +246,9 @@ def _place(path: Path, names: Sequence[str], name: str) -> int:
     raise InputFileError(path, f"{names.count(name)} columns are named {name!r}{hint}")
 
 
-KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = MappingProxyType(
-    {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
-)
+KINDS: Final[Mapping[str, Callable[[Path, str, str | None], Table]]] = {
+    ".jsonl": _json_lines,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
 """What opens a table, by the ending of its file."""

@@ -18,6 +18,7 @@ import anthropic
 from pii_bench.models import batch
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.service import (
+    KEY_REMEDY,
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
@@ -65,7 +66,7 @@ _STATUSES: Final[Mapping[str, int]] = {
 
 _NO_CREDIT_REMEDY: Final = "the account has no credit left, or its spend limit is reached"
 _REMEDIES: Final[Mapping[int, str]] = {
-    401: "check the API key",
+    401: KEY_REMEDY,
     402: _NO_CREDIT_REMEDY,
     403: "the key may not use this model",
     404: "check the model's name and the base URL",
@@ -235,7 +236,8 @@ def read_error(
         return Completion(text="", finish=Finish.FILTER)
     remedy = _remedy(status, message, error.get("details"))
     if remedy is not None:
-        return refusal(PROVIDER, model, detail, remedy)
+        for_now = remedy == _NO_CREDIT_REMEDY
+        return refusal(PROVIDER, model, detail, remedy, for_now=for_now)
     overloaded = status == 529 or kind == "overloaded_error"
     return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
 

@@ -187,10 +187,18 @@ class CallError(Exception):
             `bad_response`, `expired` (of a batch), or one that an adapter documents.
         detail: facts without any text of the request or the answer, such as `HTTP 503`.
         retry_after: seconds that the server asks to wait; None if it does not.
+        unsent: whether no model was asked for certain, so that a repetition pays nothing twice.
     """
 
-    def __init__(self, kind: str, detail: str = "", *, retry_after: float | None = None) -> None:
-        self.kind, self.detail, self.retry_after = kind, detail, retry_after
+    def __init__(
+        self,
+        kind: str,
+        detail: str = "",
+        *,
+        retry_after: float | None = None,
+        unsent: bool = False,
+    ) -> None:
+        self.kind, self.detail, self.retry_after, self.unsent = kind, detail, retry_after, unsent
         super().__init__(f"{kind}: {detail}" if detail else kind)
 
 
@@ -322,9 +330,6 @@ class ReplayModel:
 
     Instead of the keys of a completion, a line may have `draws`, a list of completions: each
     answers the draw with its number. A line without `draws` answers only the first draw.
-
-    Args:
-        path: the file.
 
     Attributes:
         name: `replay/<file's stem>`.

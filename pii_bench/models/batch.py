@@ -21,7 +21,7 @@ from pii_bench.models.base import CallError, Completion, is_count
 from pii_bench.models.service import LARGEST_BODY, connection_failure, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from pii_bench.errors import ProviderRefusedError
@@ -118,8 +118,8 @@ class BatchService(Protocol):
             The job's id.
 
         Raises:
-            CallError: there is no job for the kinds `rate_limit` and `bad_request`; for any
-                other kind there may be one.
+            CallError: there is no job for the kinds `rate_limit` and `bad_request`, and if it is
+                `unsent`; else there may be one.
             ProviderRefusedError: there is no job.
         """
         ...
@@ -293,6 +293,19 @@ def id_of(described: object) -> str:
     if not is_id(name):
         raise CallError("bad_response", "an answer without an id")
     return name
+
+
+async def file_id(upload: Awaitable[object]) -> str:
+    """Await the upload of a job's requests, and return the file's id.
+
+    Raises:
+        CallError: it failed; as there is no job yet, it is `unsent`.
+    """
+    try:
+        return id_of(await upload)
+    except CallError as error:
+        error.unsent = True
+        raise
 
 
 def count_of(value: object) -> int:

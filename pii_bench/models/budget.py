@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from pii_bench.errors import PiiBenchError
@@ -48,18 +47,16 @@ _REWRITE_SHARE: Final = (0.05, 0.4)
 
 # Tokens of an answer, (lowest, expected). Assumptions: a gold list has 20 to 50 tokens, a
 # demonstration's reasoning 160; the rest follows from the parts that a prompt asks for.
-_ANSWERS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        "naive": (5, 40),
-        "naive-choice": (5, 40),
-        "self-cot": (50, 250),
-        "auto-cot": (50, 200),
-        "ps-cot": (100, 400),
-        "self-consistency": (150, 700),
-        "self-consistency-vote": (50, 250),
-        "json": (10, 150),
-    }
-)
+_ANSWERS: Final[Mapping[str, tuple[int, int]]] = {
+    "naive": (5, 40),
+    "naive-choice": (5, 40),
+    "self-cot": (50, 250),
+    "auto-cot": (50, 200),
+    "ps-cot": (100, 400),
+    "self-consistency": (150, 700),
+    "self-consistency-vote": (50, 250),
+    "json": (10, 150),
+}
 _OTHER_ANSWER: Final = (1, 500)
 # Tokens of reasoning before the answer. An assumption: models differ more than prompts do.
 _REASONING: Final = (100, 1000)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import ProviderRefusedError
+from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError
 from pii_bench.models.budget import NOTHING, UNCHARGED, Ledger, input_tokens, output_tokens
 
@@ -23,6 +24,15 @@ MOST_CALLS: Final = 1000
 
 LONGEST_WAIT: Final = 120.0
 """Seconds that a server may ask to wait; a call that would have to wait longer fails."""
+
+
+_ASKED_WAIT: Final = re.compile(r"the server asks to wait (\d+) s")
+
+
+def asked_wait(detail: str) -> int:
+    """Return the seconds too long to wait for, from the detail of a failure by `Retry`; else 0."""
+    found = _ASKED_WAIT.search(detail)
+    return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,7 @@ class ConnectionWatch:
             last: whether it was the last attempt of its call.
 
         Raises:
-            ProviderRefusedError: there was no connection for too many calls or too long.
+            ProviderUnavailableError: there was no connection for too many calls or too long.
         """
         if error.kind == SKIPPED_BUDGET:
             return
@@ -115,7 +125,7 @@ class ConnectionWatch:
             when = f"in {self._failed_calls} calls in a row"
         else:
             return
-        raise ProviderRefusedError(
+        raise ProviderUnavailableError(
             f"no connection to {endpoint or 'the model'} {when}: check that it is up and that the "
             "base URL is right, then run again to go on"
         )

@@ -14,7 +14,6 @@ import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Model
     from pii_bench.models.batch import BatchService
     from pii_bench.models.service import ServiceModel
+
+
+BATCH_FACTOR: Final = 0.5
+"""Ratio of the price in a batch to that of single calls, at every provider that has batches."""
 
 
 class ModelStatus(StrEnum):
@@ -61,6 +64,16 @@ class Price:
     cached_input: float | None = None
     cache_write: float | None = None
     batch_factor: float | None = None
+
+    @property
+    def rates(self) -> str:
+        """The prices, such as `2 in, 10 out, 0.5 in from a cache, 2.5 in to a cache`."""
+        parts = [f"{self.input:g} in", f"{self.output:g} out"]
+        if self.cached_input is not None:
+            parts.append(f"{self.cached_input:g} in from a cache")
+        if self.cache_write is not None:
+            parts.append(f"{self.cache_write:g} in to a cache")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,7 @@ def read_table(path: Path) -> Mapping[str, ModelCard]:
         table["status"] = ModelStatus(table.get("status", ModelStatus.CURRENT))
         if "price" in table:
             table["price"] = Price(**table["price"])
-    return MappingProxyType({alias: ModelCard(alias, **table) for alias, table in tables.items()})
+    return {alias: ModelCard(alias, **table) for alias, table in tables.items()}
 
 
 MODELS: Final = read_table(Path(__file__).with_name("models.toml"))
@@ -186,12 +199,12 @@ def normalise_base_url(url: str) -> str:
     if "@" in parts.netloc:
         raise PiiBenchError(
             "base URL holds user information (user:password@): results name the base URL; "
-            "put the key into the provider's variable"
+            f"put the key into {CUSTOM_ENDPOINT_KEY}"
         )
     if "?" in url or "#" in url:
         raise PiiBenchError(
             "base URL has a query or a fragment (`?`, `#`): results name the base URL; "
-            "put the key into the provider's variable"
+            f"put the key into {CUSTOM_ENDPOINT_KEY}"
         )
     host = parts.hostname or ""
     if not host.isascii():
@@ -249,18 +262,12 @@ class Provider:
     protocol: Protocol
 
 
-PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
-    {
-        "openai": Provider(
-            "OPENAI_API_KEY", "https://api.openai.com/v1", Protocol.CHAT_COMPLETIONS
-        ),
-        "deepseek": Provider(
-            "DEEPSEEK_API_KEY", "https://api.deepseek.com", Protocol.CHAT_COMPLETIONS
-        ),
-        "anthropic": Provider("ANTHROPIC_API_KEY", "https://api.anthropic.com", Protocol.MESSAGES),
-        "mistral": Provider("MISTRAL_API_KEY", "https://api.mistral.ai", Protocol.MISTRAL),
-    }
-)
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "openai": Provider("OPENAI_API_KEY", "https://api.openai.com/v1", Protocol.CHAT_COMPLETIONS),
+    "deepseek": Provider("DEEPSEEK_API_KEY", "https://api.deepseek.com", Protocol.CHAT_COMPLETIONS),
+    "anthropic": Provider("ANTHROPIC_API_KEY", "https://api.anthropic.com", Protocol.MESSAGES),
+    "mistral": Provider("MISTRAL_API_KEY", "https://api.mistral.ai", Protocol.MISTRAL),
+}
 
 
 TIMEOUT: Final = 120
@@ -362,7 +369,7 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
         # The SDK requires a key even for servers that need none.
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
         # The server there may have a different model of this name.
-        name += f"@{urlsplit(base_url).netloc}"
+        name += f"@{_place(base_url)}"
     elif not options.asked:
         key = "none"
     elif not (key := os.environ.get(settings.key_variable, "")):
@@ -384,6 +391,15 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
     return adapter(
         provider, model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
     )
+
+
+def _place(base_url: str) -> str:
+    """Return the host and port of an endpoint, and its path, behind which may be other models.
+
+    A path that ends in `/v1` is left out: runs are stored under such names.
+    """
+    parts = urlsplit(base_url)
+    return parts.netloc if parts.path.endswith("/v1") else parts.netloc + parts.path
 
 
 def build_batch_service(model: Model) -> BatchService:

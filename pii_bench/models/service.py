@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import httpx2
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.files import encodable
 from pii_bench.models.base import CallError, Completion
-from pii_bench.models.catalog import is_loopback, normalise_base_url
+from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, is_loopback, normalise_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -56,10 +56,14 @@ _SENT_HEADERS: Final = frozenset(
 )
 
 # The advice in refusals that several protocols have.
+KEY_REMEDY: Final = f"check the API key (with --base-url: {CUSTOM_ENDPOINT_KEY})"
 REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
-MAX_TOKENS_REMEDY: Final = "it writes fewer tokens: run with a lower `--max-tokens`"
+MAX_TOKENS_REMEDY: Final = (
+    "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`, "
+    "`--verdict-tokens`)"
+)
 
 
 class BodyTooLargeError(httpx2.DecodingError):
@@ -148,7 +152,7 @@ def connection_failure(error: BaseException | None) -> CallError:
     # openai's aiohttp client raises ConnectTimeout for a refused connection (3.54.0).
     if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
         return CallError("timeout")
-    return CallError("connection")
+    return CallError("connection", unsent=isinstance(error, httpx2.ConnectError))
 
 
 class ServiceModel(ABC, Generic[Client]):
@@ -286,8 +290,8 @@ def check_key(provider: str, key: str) -> None:
     """
     if not re.fullmatch(r"[!-~]+", key):
         raise PiiBenchError(
-            f"the key for provider {provider!r} is empty or holds a character other than "
-            "printable ASCII (often a line break at its end)"
+            f"the key for provider {provider!r} (with --base-url: {CUSTOM_ENDPOINT_KEY}) is empty "
+            "or holds a character other than printable ASCII (often a line break at its end)"
         )
 
 
@@ -368,8 +372,17 @@ def failure_kind(status: int) -> str:
     return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
 
 
-def refusal(provider: str, model: str, detail: str, remedy: str) -> ProviderRefusedError:
-    """Return the error that stops a run because every call would be refused."""
-    return ProviderRefusedError(
-        f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}"
-    )
+def refusal(
+    provider: str, model: str, detail: str, remedy: str, *, for_now: bool = False
+) -> ProviderRefusedError:
+    """Return the error that stops a run because every call would be refused.
+
+    Args:
+        provider: the provider asked.
+        model: the model asked.
+        detail: HTTP status and code.
+        remedy: what the user can do.
+        for_now: whether the same calls may succeed later.
+    """
+    kind = ProviderUnavailableError if for_now else ProviderRefusedError
+    return kind(f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}")

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
@@ -35,13 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A prompt and its gold answer.
-
-    Attributes:
-        sample_id: id of the sample.
-        prompt: the messages of a run.
-        answer: the gold answer, in the format that the prompt asks for.
-    """
+    """A prompt and its gold answer."""
 
     sample_id: str
     prompt: tuple[Message, ...]
@@ -82,34 +75,28 @@ class Service:
     notice: str = ""
 
 
-SERVICES: Final[Mapping[Format, Service]] = MappingProxyType(
-    {
-        Format.OPENAI: Service(
-            least_examples=10,
-            most_bytes=512 * 10**6,
-            most_tokens=65_536,
-            training=MappingProxyType(
-                {
-                    "gpt-4.1-2025-04-14": 25.0,
-                    "gpt-4.1-mini-2025-04-14": 5.0,
-                    "gpt-4.1-nano-2025-04-14": 1.5,
-                    "gpt-4o-2024-08-06": 25.0,
-                    "gpt-4o-mini-2024-07-18": 3.0,
-                }
-            ),
-            notice="OpenAI lets no new users fine-tune (guide of 2026-05-07)",
-        ),
-        Format.MISTRAL: Service(
-            most_bytes=512 * 10**6,
-            training=MappingProxyType(
-                {"mistral-large-2411": 9.0, "mistral-small": 3.0, "open-mistral-nemo": 1.0}
-            ),
-            least_usd=4.0,
-            notice="Mistral's documentation calls fine-tuning deprecated; prices of 2024-12-22",
-        ),
-        Format.TRANSFORMERS: Service(),
-    }
-)
+SERVICES: Final[Mapping[Format, Service]] = {
+    Format.OPENAI: Service(
+        least_examples=10,
+        most_bytes=512 * 10**6,
+        most_tokens=65_536,
+        training={
+            "gpt-4.1-2025-04-14": 25.0,
+            "gpt-4.1-mini-2025-04-14": 5.0,
+            "gpt-4.1-nano-2025-04-14": 1.5,
+            "gpt-4o-2024-08-06": 25.0,
+            "gpt-4o-mini-2024-07-18": 3.0,
+        },
+        notice="OpenAI lets no new users fine-tune (guide of 2026-05-07)",
+    ),
+    Format.MISTRAL: Service(
+        most_bytes=512 * 10**6,
+        training={"mistral-large-2411": 9.0, "mistral-small": 3.0, "open-mistral-nemo": 1.0},
+        least_usd=4.0,
+        notice="Mistral's documentation calls fine-tuning deprecated; prices of 2024-12-22",
+    ),
+    Format.TRANSFORMERS: Service(),
+}
 
 
 @dataclass(frozen=True, slots=True)

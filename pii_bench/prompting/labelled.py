@@ -6,7 +6,6 @@ import hashlib
 import heapq
 from dataclasses import dataclass
 from operator import itemgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
 from rapidfuzz import fuzz, process
@@ -22,17 +21,15 @@ if TYPE_CHECKING:
     from pii_bench.datasets.span_files import Document
     from pii_bench.taxonomy import Meaning
 
-_TYPE_DEFINITIONS: Final[Mapping[PiiType, str]] = MappingProxyType(
-    {
-        PiiType.PER: "Name",
-        PiiType.CODE: "Number or string that identifies somebody",
-        PiiType.LOC: "Place",
-        PiiType.ORG: "Organization",
-        PiiType.DEM: "Attribute of a person",
-        PiiType.DATETIME: "Date or time",
-        PiiType.QUANTITY: "Sum of money or share",
-    }
-)
+_TYPE_DEFINITIONS: Final[Mapping[PiiType, str]] = {
+    PiiType.PER: "Name",
+    PiiType.CODE: "Number or string that identifies somebody",
+    PiiType.LOC: "Place",
+    PiiType.ORG: "Organization",
+    PiiType.DEM: "Attribute of a person",
+    PiiType.DATETIME: "Date or time",
+    PiiType.QUANTITY: "Sum of money or share",
+}
 
 
 def definitions(name: str) -> Mapping[str, str]:
@@ -46,16 +43,12 @@ def definitions(name: str) -> Mapping[str, str]:
     """
     labels = taxonomy(name)
     if name == PAPER:
-        return MappingProxyType(
-            {pii_type.value: ", ".join(CATEGORIES[pii_type]) for pii_type in PiiType}
-        )
-    return MappingProxyType(
-        {
-            label: _definition(label, meaning)
-            for label, meaning in labels.items()
-            if name_in({key: labels[key] for key in labels if key != label}, label) is None
-        }
-    )
+        return {pii_type.value: ", ".join(CATEGORIES[pii_type]) for pii_type in PiiType}
+    return {
+        label: _definition(label, meaning)
+        for label, meaning in labels.items()
+        if name_in({key: labels[key] for key in labels if key != label}, label) is None
+    }
 
 
 def asked_as(asked: Mapping[str, str], meaning: Meaning | None, label: str) -> str | None:

@@ -12,7 +12,6 @@ import hashlib
 import json
 import string
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pii_bench.errors import PiiBenchError, PromptError, UnknownNameError
@@ -127,42 +126,40 @@ _PLAIN: Final = frozenset({"description", "query"})
 
 DETECTION: Final = Strategy("detection", Task.DETECTION, frozenset({"description"}))
 
-STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
-    {
-        strategy.name: strategy
-        for strategy in (
-            Strategy("naive", Task.QUERY_RELATED, _PLAIN),
-            Strategy("naive-choice", Task.QUERY_RELATED, _PLAIN | {"choices"}, oracle=True),
-            Strategy("self-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("thought",)),
-            Strategy(
-                "auto-cot",
-                Task.QUERY_RELATED,
-                _PLAIN | {"demonstrations"},
-                demonstrations="auto-cot.demonstrations.txt",
-                reasoning=("thought",),
-            ),
-            Strategy(
-                "self-consistency", Task.QUERY_RELATED, _PLAIN, reasoning=("reflections", "summary")
-            ),
-            Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("plan", "thought")),
-            Strategy(
-                "self-consistency-vote",
-                Task.QUERY_RELATED,
-                _PLAIN,
-                reasoning=("thought",),
-                text="self-cot",
-                voted=True,
-            ),
-            Strategy(
-                "json",
-                Task.DETECTION,
-                frozenset({"definitions", "examples", "description"}),
-                labelled=True,
-            ),
-            Strategy("rewrite", Task.REWRITE, _PLAIN),
-        )
-    }
-)
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("naive", Task.QUERY_RELATED, _PLAIN),
+        Strategy("naive-choice", Task.QUERY_RELATED, _PLAIN | {"choices"}, oracle=True),
+        Strategy("self-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("thought",)),
+        Strategy(
+            "auto-cot",
+            Task.QUERY_RELATED,
+            _PLAIN | {"demonstrations"},
+            demonstrations="auto-cot.demonstrations.txt",
+            reasoning=("thought",),
+        ),
+        Strategy(
+            "self-consistency", Task.QUERY_RELATED, _PLAIN, reasoning=("reflections", "summary")
+        ),
+        Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("plan", "thought")),
+        Strategy(
+            "self-consistency-vote",
+            Task.QUERY_RELATED,
+            _PLAIN,
+            reasoning=("thought",),
+            text="self-cot",
+            voted=True,
+        ),
+        Strategy(
+            "json",
+            Task.DETECTION,
+            frozenset({"definitions", "examples", "description"}),
+            labelled=True,
+        ),
+        Strategy("rewrite", Task.REWRITE, _PLAIN),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_for_training
@@ -114,10 +113,8 @@ def _prompt(target: Target) -> Callable[[Sample], tuple[Message, ...]]:
     return messages
 
 
-_ANSWERS: Final[Mapping[Target, Callable[[Sample], str]]] = MappingProxyType(
-    {
-        Target.DETECTION: detection_answer,
-        Target.QUERY_RELATED: related_answer,
-        Target.REWRITING: rewritten,
-    }
-)
+_ANSWERS: Final[Mapping[Target, Callable[[Sample], str]]] = {
+    Target.DETECTION: detection_answer,
+    Target.QUERY_RELATED: related_answer,
+    Target.REWRITING: rewritten,
+}

@@ -25,7 +25,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.catalog import Price
@@ -131,6 +131,20 @@ def usd_per_document(records: Iterable[RunRecord], price: Price | None) -> float
         if usages and len(counted) == len(usages):
             costs.append(sum(counted))
     return sum(costs) / len(costs) if costs else None
+
+
+def stored_seconds_per_document(records: Iterable[RunRecord]) -> float | None:
+    """Return the mean duration of the calls of a response, one after another, in seconds.
+
+    None if no response has the durations of all its calls: those of batches and predictions have
+    none.
+    """
+    durations = []
+    for record in records:
+        known = [done.seconds for done in record.completions if done.seconds is not None]
+        if known and len(known) == len(record.completions):
+            durations.append(sum(known))
+    return sum(durations) / len(durations) if durations else None
 
 
 async def seconds_per_document(
@@ -257,21 +271,23 @@ def _money(
     parts, sources = [], []
     for run in runs:
         price = price_of(run.manifest.system.model)
-        records = [] if run.files is None else read_lines(run.files.responses, unreadable=[])
-        parts.append(usd_per_document((record for _, record in records), price))
+        parts.append(usd_per_document(_records(run), price))
         if price is not None:
-            sources.append(
-                f"{price.input:g} in, {price.output:g} out per million tokens, {price.date}, "
-                f"{price.source}"
-            )
+            sources.append(f"{price.rates} per million tokens, {price.date}, {price.source}")
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None, "unknown: no price or no counted tokens; give --usd"
     return sum(known), "stored tokens at " + "; ".join(dict.fromkeys(sources))
 
 
+def _records(run: Run) -> Iterator[RunRecord]:
+    if run.files is not None:
+        for _, record in read_lines(run.files.responses, unreadable=[]):
+            yield record
+
+
 def _is_local(run: Run) -> bool:
-    return run.manifest.system.unmasked_text_to == THIS_MACHINE
+    return run.unmasked_text_to == THIS_MACHINE
 
 
 def _time(
@@ -281,7 +297,16 @@ def _time(
     if given is not None:
         return given, "--seconds"
     if measured is None or not all(_is_local(run) for run in runs):
-        return None, "unknown: stored runs hold no times; give --seconds or --measure"
+        parts = [stored_seconds_per_document(_records(run)) for run in runs]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None, "unknown: no times are stored; give --seconds or --measure"
+        return sum(known), "stored durations of its calls"
+    return _measure(row, runs, measured)
+
+
+def _measure(row: Row, runs: Sequence[Run], measured: int) -> tuple[float | None, str]:
+    """Time the systems of a row now; return seconds per document and the origin of the figure."""
     prompted = row.strategy in STRATEGIES
     does_all = prompted or row.task is Task.DETECTION or row.model.partition(":")[0] == ENCODER
     name = row.model if does_all else f"{row.model}+{row.strategy}"

@@ -170,13 +170,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The description of a predictions file, stored next to it.
-
-    Attributes:
-        name: the submitter's name for it.
-        dataset: the dataset that was predicted.
-        version: the version of pii-bench that stored it.
-    """
+    """The description of a predictions file, stored next to it."""
 
     name: str
     dataset: DatasetRef
@@ -248,11 +242,6 @@ def answers_of(
     """Return the manifest and predictions of each task that a submission answers.
 
     Detection comes first; masking is composed later.
-
-    Args:
-        path: the description of the submission.
-        submission: its content.
-        dataset: the dataset that it names.
 
     Raises:
         InputFileError: the predictions cannot be read or do not fit the dataset.

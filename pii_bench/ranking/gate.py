@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
-from pii_bench.ranking.rows import METRICS
+from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS
 from pii_bench.ranking.scores import Scores
 from pii_bench.ranking.significance import SIGNIFICANT, compare
 from pii_bench.tasks import Task
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from pii_bench.ranking.rows import Row
 
-Baseline = dict[tuple[str, str], Scores]
-"""(dataset, task) to the headline of each sample."""
+Baseline: TypeAlias = "dict[tuple[str, str], dict[str, Scores]]"
+"""(dataset, task) to the figure of each sample, by column."""
+
+_SUBSTITUTE: Final = "ent_f1"
+"""The column of detection to compare where one side has no headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def shortfalls(
     """Yield a line for each figure below its minimum or below the baseline.
 
     A headline is below the baseline if it is lower and a paired permutation test on the samples
-    in common has p < 0.05.
+    in common has p < 0.05. Ent-F1 takes its place if a detector or the baseline has no Strict-F1.
 
     Raises:
         PiiBenchError: no row has the metric of a minimum, or the baseline lacks a row.
@@ -78,18 +81,18 @@ def shortfalls(
     if baseline is None:
         return
     for row in rows:
-        if (ours := row.by_sample.get(row.headline_name)) is None:
+        if not _figures(row):
             continue
-        theirs = baseline.get((row.dataset, row.task))
-        comparison = None if theirs is None else compare(ours, theirs)
-        if comparison is None:
+        pair = _pair(row, baseline)
+        comparison = None if pair is None else compare(pair.ours, pair.theirs)
+        if pair is None or comparison is None:
             raise PiiBenchError(
                 f"the baseline has no row for {row.dataset}, {row.task} with these samples: "
                 "`gate --write-baseline` writes one"
             )
         if comparison.difference < 0 and comparison.p < SIGNIFICANT:
             yield (
-                f"{row.dataset}, {row.task}: {row.headline_name} is {comparison.first.figure:.3f}, "
+                f"{row.dataset}, {row.task}: {pair.column} is {comparison.first.figure:.3f}, "
                 f"the baseline's {comparison.second.figure:.3f} (p {comparison.p:.3f})"
             )
 
@@ -97,44 +100,72 @@ def shortfalls(
 def partly_compared(rows: Sequence[Row], baseline: Baseline) -> Iterator[str]:
     """Yield a line for each row of which the baseline has some samples only."""
     for row in rows:
-        ours, theirs = row.by_sample.get(row.headline_name), baseline.get((row.dataset, row.task))
-        if ours is None or theirs is None:
+        if (pair := _pair(row, baseline)) is None:
             continue
-        common = len(set(ours.ids) & set(theirs.ids))
-        if common < len(ours.ids):
-            share = f"{common} of {len(ours.ids)} samples"
+        common, every = len(set(pair.ours.ids) & set(pair.theirs.ids)), len(pair.ours.ids)
+        if common < every:
+            share = f"{common} of {every} samples"
             yield f"{row.dataset}, {row.task}: {share} are compared, the baseline lacks the others"
 
 
+class _Pair(NamedTuple):
+    """A figure of a row and of the baseline."""
+
+    column: str
+    ours: Scores
+    theirs: Scores
+
+
+def _pair(row: Row, baseline: Baseline) -> _Pair | None:
+    """Return the first figure that a row and the baseline both have."""
+    theirs = baseline.get((row.dataset, row.task), {})
+    for column, ours in _figures(row).items():
+        if column in theirs:
+            return _Pair(column, ours, theirs[column])
+    return None
+
+
+def _figures(row: Row) -> dict[str, Scores]:
+    """Return the figures to compare, the headline first; none if nothing is scored."""
+    columns = (row.headline_name, _SUBSTITUTE)
+    return {column: row.by_sample[column] for column in columns if column in row.by_sample}
+
+
 def write_baseline(path: Path, rows: Sequence[Row]) -> None:
-    """Write the headlines of rows by sample, as the baseline of later gates.
+    """Write the headlines and Ent-F1 of rows by sample, as the baseline of later gates.
 
     Raises:
+        PiiBenchError: no row has one of them.
         ResultsError: the file cannot be written.
     """
     records = [
-        {"dataset": row.dataset, "task": row.task, "scores": asdict(scores)}
+        {"dataset": row.dataset, "task": row.task, "figure": column, "scores": asdict(scores)}
         for row in rows
-        if (scores := row.by_sample.get(row.headline_name)) is not None
+        for column, scores in _figures(row).items()
     ]
+    if not records:
+        raise PiiBenchError(f"{path}: no row has a figure that a baseline could hold")
     write_whole(path, json.dumps(records) + "\n")
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline.
+    """Read a baseline; records without `figure`, as written before there was one, are headlines.
 
     Raises:
         InputFileError: the file cannot be read, or is not a baseline.
     """
     try:
         records: list[Mapping[str, Any]] = json.loads(path.read_bytes())
-        return {
-            (record["dataset"], record["task"]): _scores(record["scores"]) for record in records
-        }
+        baseline: Baseline = {}
+        for record in records:
+            task = Task(record["task"])
+            figures = baseline.setdefault((record["dataset"], task), {})
+            figures[record.get("figure", HEADLINE_NAMES[task])] = _scores(record["scores"])
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputFileError(path, "is no baseline; `gate --write-baseline` makes one") from error
+    return baseline
 
 
 def _scores(record: Mapping[str, Any]) -> Scores:

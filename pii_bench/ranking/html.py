@@ -20,6 +20,7 @@ from pii_bench.datasets.catalog import DATASETS
 from pii_bench.escaping import html_text
 from pii_bench.ranking.render import SHOWN, figure, not_ok
 from pii_bench.ranking.rows import Source, source_marks, system_name
+from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
@@ -111,16 +112,12 @@ class Shown:
 
 def merged(rows: Sequence[Row]) -> list[Shown]:
     """Return the rows without reference rows for which a run has exactly the same figures."""
-    own = {address(row)[1:]: (row.metrics, row.scored) for row in rows if row.source is Source.RUN}
-    repeated = {
-        address(row)[1:]
-        for row in rows
-        if row.source is Source.REFERENCE and own.get(address(row)[1:]) == (row.metrics, row.scored)
-    }
+    runs = {row.answers_key for row in rows if row.source is Source.RUN}
+    repeated = runs & {row.answers_key for row in rows if row.source is Source.REFERENCE}
     return [
-        Shown(row, repeated=row.source is Source.RUN and address(row)[1:] in repeated)
+        Shown(row, repeated=row.source is Source.RUN and row.answers_key in repeated)
         for row in rows
-        if row.source is not Source.REFERENCE or address(row)[1:] not in repeated
+        if row.source is not Source.REFERENCE or row.answers_key not in repeated
     ]
 
 
@@ -134,24 +131,38 @@ def leaders(rows: Sequence[Row]) -> list[Row]:
 def render_summary(shown: Sequence[Shown], more: str = "") -> str:
     """Return the summary section: what was run, and the best system of each dataset."""
     ours = [each.row for each in shown if each.row.source.is_system]
-    names = {system_of(row) for row in ours if row.task is not Task.DETECTION}
-    names = names or {system_of(row) for row in ours}
-    sent = sorted({row.unmasked_text_to for row in ours} - {"", "this machine"})
-    recipients = (
-        f"Unmasked text was sent to {html_text(', '.join(sent))}."
-        if sent
-        else "No text left this machine."
-    )
+    names = _names(ours)
     sets = len(_in_order(ours))
     cards = "".join(_card(row, ours) for row in leaders(ours))
     return (
         '<section id="summary" aria-labelledby="summary-title">\n'
         '<h2 id="summary-title">Summary</h2>\n'
         f"<p>{len(names)} {_many('system', len(names))} on {sets} {_many('dataset', sets)}. "
-        f"{recipients} Best at masking what a question does not need, without oracles:</p>\n"
+        f"{_recipients(ours)} Best at masking what a question does not need, without oracles:</p>\n"
         f'<ul class="cards">{cards or "<li>No run of masking is complete.</li>"}</ul>\n'
         f"{more}</section>\n"
     )
+
+
+def _names(rows: Sequence[Row]) -> set[str]:
+    """Return the names of systems; detection counts as one where its model does nothing else."""
+    others = [row for row in rows if row.task is not Task.DETECTION]
+    models = {row.model for row in others}
+    alone = [row for row in rows if row.model not in models]
+    return {system_of(row) for row in [*others, *alone]}
+
+
+def _recipients(ours: Sequence[Row]) -> str:
+    """Return HTML sentences on who received unmasked text."""
+    # Masking may have two recipients.
+    received = {name for row in ours for name in row.unmasked_text_to.split(", ")}
+    named = sorted(received - {"", THIS_MACHINE, UNKNOWN_RECIPIENT})
+    sentences = [f"Unmasked text was sent to {html_text(', '.join(named))}."] if named else []
+    if UNKNOWN_RECIPIENT in received:
+        unknown = _names([row for row in ours if UNKNOWN_RECIPIENT in row.unmasked_text_to])
+        systems = f"{len(unknown)} {_many('system', len(unknown))}"
+        sentences.append(f"Who received the unmasked text of {systems} is not known.")
+    return " ".join(sentences) or "No text left this machine."
 
 
 def _many(noun: str, count: int) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
-from pii_bench.ranking.rows import Row, Source
+from pii_bench.ranking.rows import PEOPLE, Row, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -318,7 +317,7 @@ def _missing_runs(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
     return "\n".join(items)
 
 
-_PEOPLE: Final = ("human",)
+_PEOPLE: Final = (PEOPLE,)
 _SETS: Final = ("single", "multi", "hard", "distract")
 _DETECTION_METRICS: Final = ("strict_f1", "ent_f1", "rouge_l_f")
 _SET_METRICS: Final = ("f1", "rouge_l_f")
@@ -369,102 +368,100 @@ def _prompted(
     return PaperTable(number, title, columns, models, _STRATEGIES, missing)
 
 
-PAPER_TABLES: Final[Mapping[int, PaperTable]] = MappingProxyType(
-    {
-        table.number: table
-        for table in (
-            PaperTable(
-                2,
-                "what people reach",
-                (
-                    *_columns(Task.DETECTION, _SETS, ("strict_f1",)),
-                    *_columns(Task.QUERY_RELATED, _SETS, ("f1",)),
-                ),
-                _PEOPLE,
-                ("",),
-                missing="It needs people who annotate samples of ours in the web application "
-                "(`pii-bench serve`); `human` rows are theirs.",
+PAPER_TABLES: Final[Mapping[int, PaperTable]] = {
+    table.number: table
+    for table in (
+        PaperTable(
+            2,
+            "what people reach",
+            (
+                *_columns(Task.DETECTION, _SETS, ("strict_f1",)),
+                *_columns(Task.QUERY_RELATED, _SETS, ("f1",)),
             ),
-            _prompted(4, "masking", (*_LARGE, *_MIDDLE), Task.MASKING, BOTH),
-            _prompted(
-                5,
-                "query-related PII in hard texts and long conversations",
-                _LARGE[:1],
-                Task.QUERY_RELATED,
-                "hard",
-                "distract",
-            ),
-            _detection(6, "detection", _DETECTORS, _DETECTION_METRICS),
-            _prompted(
-                7,
-                "query-related PII, one person",
-                (*_LARGE, *_MIDDLE),
-                Task.QUERY_RELATED,
-                "single",
-            ),
-            PaperTable(
-                8,
-                "privacy against the utility of answers",
-                (),
-                (),
-                (),
-                missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
-                "utility` gets both, and prints our figures and the published ones.",
-            ),
-            _detection(12, "detection by small models", _SMALL, _DETECTION_METRICS),
-            _prompted(
-                13,
-                "query-related PII by small models, one person",
-                _SMALL,
-                Task.QUERY_RELATED,
-                "single",
-            ),
-            _prompted(14, "masking by small models", _SMALL, Task.MASKING, BOTH),
-            _detection(
-                18,
-                "detection in profiles of real people",
-                _DETECTORS[1:],
-                _DETECTION_METRICS,
-                ("real",),
-                missing=_REAL.format(nearest=6, datasets="single"),
-            ),
-            _prompted(
-                19,
-                "query-related PII of real people",
-                (*_LARGE, *_MIDDLE),
-                Task.QUERY_RELATED,
-                "real",
-                missing=_REAL.format(nearest=7, datasets="single"),
-            ),
-            _prompted(
-                20,
-                "masking of real people",
-                (*_LARGE, *_MIDDLE),
-                Task.MASKING,
-                "real",
-                missing=_REAL.format(nearest=4, datasets=BOTH),
-            ),
-            _prompted(
-                21,
-                "query-related PII, two people",
-                (*_LARGE, *_MIDDLE),
-                Task.QUERY_RELATED,
-                "multi",
-            ),
-            PaperTable(22, "not available", (), (), (), missing=_UNKNOWN),
-            _detection(23, "detection by newer models", _NEWER, ("strict_f1",)),
-            PaperTable(24, "not available", (), (), (), missing=_UNKNOWN),
-            _prompted(
-                25,
-                "query-related PII by newer models, one person",
-                _NEWER,
-                Task.QUERY_RELATED,
-                "single",
-            ),
-            _prompted(26, "masking by newer models, one person", _NEWER, Task.MASKING, "single"),
-        )
-    }
-)
+            _PEOPLE,
+            ("",),
+            missing="It needs people who annotate samples of ours in the web application "
+            "(`pii-bench serve`); `human` rows are theirs.",
+        ),
+        _prompted(4, "masking", (*_LARGE, *_MIDDLE), Task.MASKING, BOTH),
+        _prompted(
+            5,
+            "query-related PII in hard texts and long conversations",
+            _LARGE[:1],
+            Task.QUERY_RELATED,
+            "hard",
+            "distract",
+        ),
+        _detection(6, "detection", _DETECTORS, _DETECTION_METRICS),
+        _prompted(
+            7,
+            "query-related PII, one person",
+            (*_LARGE, *_MIDDLE),
+            Task.QUERY_RELATED,
+            "single",
+        ),
+        PaperTable(
+            8,
+            "privacy against the utility of answers",
+            (),
+            (),
+            (),
+            missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
+            "utility` gets both, and prints our figures and the published ones.",
+        ),
+        _detection(12, "detection by small models", _SMALL, _DETECTION_METRICS),
+        _prompted(
+            13,
+            "query-related PII by small models, one person",
+            _SMALL,
+            Task.QUERY_RELATED,
+            "single",
+        ),
+        _prompted(14, "masking by small models", _SMALL, Task.MASKING, BOTH),
+        _detection(
+            18,
+            "detection in profiles of real people",
+            _DETECTORS[1:],
+            _DETECTION_METRICS,
+            ("real",),
+            missing=_REAL.format(nearest=6, datasets="single"),
+        ),
+        _prompted(
+            19,
+            "query-related PII of real people",
+            (*_LARGE, *_MIDDLE),
+            Task.QUERY_RELATED,
+            "real",
+            missing=_REAL.format(nearest=7, datasets="single"),
+        ),
+        _prompted(
+            20,
+            "masking of real people",
+            (*_LARGE, *_MIDDLE),
+            Task.MASKING,
+            "real",
+            missing=_REAL.format(nearest=4, datasets=BOTH),
+        ),
+        _prompted(
+            21,
+            "query-related PII, two people",
+            (*_LARGE, *_MIDDLE),
+            Task.QUERY_RELATED,
+            "multi",
+        ),
+        PaperTable(22, "not available", (), (), (), missing=_UNKNOWN),
+        _detection(23, "detection by newer models", _NEWER, ("strict_f1",)),
+        PaperTable(24, "not available", (), (), (), missing=_UNKNOWN),
+        _prompted(
+            25,
+            "query-related PII by newer models, one person",
+            _NEWER,
+            Task.QUERY_RELATED,
+            "single",
+        ),
+        _prompted(26, "masking by newer models, one person", _NEWER, Task.MASKING, "single"),
+    )
+}
 """The tables of results by number. Table 21 is table 9 in the first version on arXiv."""
 
 _NAMES: Final = frozenset(name for table in PAPER_TABLES.values() for name in table.models)

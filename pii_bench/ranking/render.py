@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from statistics import fmean
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -17,14 +17,12 @@ from pii_bench.escaping import (
     visible,
 )
 from pii_bench.files import write_whole
-from pii_bench.ranking.rows import METRICS, Row, Source, source_marks
+from pii_bench.ranking.rows import METRICS, PEOPLE, Row, Source, source_marks
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from pii_bench.ranking.rows import Row
 
 
 SHOWN: Final[Mapping[Task, Mapping[str, str]]] = {
@@ -245,6 +243,7 @@ LADDER: Final[Mapping[tuple[str, str], str]] = {
 """Reference systems to compare a figure with: (model, strategy) to what they do."""
 
 _WIDEST_NAME: Final = 44
+_WIDEST_LINE: Final = 100
 
 
 def summarise(
@@ -288,11 +287,10 @@ def _table(own: Sequence[Row], rows: Sequence[Row], datasets: Sequence[str]) -> 
         if row.source is Source.READING:
             lines.setdefault("blind readers (a large language model)", {})[row.dataset] = _cell(row)
     published = [row for row in rows if row.source is Source.PUBLISHED and not row.oracle]
-    for dataset in datasets:
-        theirs = [row for row in published if row.dataset == dataset]
-        if theirs:
-            best = max(theirs, key=lambda row: row.sort_figure)
-            lines.setdefault("best published, on the paper's data", {})[dataset] = _cell(best)
+    # The best of each dataset comes last, and stays.
+    for row in sorted(published, key=lambda row: row.sort_figure):
+        who = "people" if row.model == PEOPLE else "best published"
+        lines.setdefault(f"{who}, on the paper's data", {})[row.dataset] = _cell(row)
     table = [
         [name[:_WIDEST_NAME], *(cells.get(dataset, "") for dataset in datasets)]
         for name, cells in lines.items()
@@ -318,18 +316,29 @@ def _cell(row: Row) -> str:
 
 
 def _protection_in_words(masking: Sequence[Row]) -> str:
-    failed = fmean(row.failed for row in masking)
-    if failed == 1:
+    if all(row.failed == 1 for row in masking):
         return "No sample has a usable answer."
-    protection = fmean(row.metrics["protection"] for row in masking)
-    retention = fmean(row.metrics["retention"] for row in masking)
-    words = (
-        f"Of the values that a query does not need, {1 - protection:.0%} can still be read.\n"
-        f"Of those that it needs, {1 - retention:.0%} are hidden."
-    )
-    if failed:
-        words += f"\n{failed:.1%} of the samples have no usable answer: their values count as both."
-    return words
+    leaked = _by_set(masking, lambda row: 1 - row.metrics["protection"])
+    hidden = _by_set(masking, lambda row: 1 - row.metrics["retention"])
+    sentences = [
+        f"Of the values that a query does not need, {leaked} can still be read.",
+        f"Of those that it needs, {hidden} are hidden.",
+    ]
+    if any(row.failed for row in masking):
+        failed = _by_set(masking, lambda row: row.failed, digits=1)
+        sentences.append(
+            f"{failed} of the samples have no usable answer: their values count as both."
+        )
+    return "\n".join(fill(each, _WIDEST_LINE, break_on_hyphens=False) for each in sentences)
+
+
+def _by_set(masking: Sequence[Row], share: Callable[[Row], float], digits: int = 0) -> str:
+    """Return the share of each set: a mean over sets would give the small ones too much weight."""
+    shares = [f"{share(row):.{digits}%}" for row in masking]
+    if len(shares) == 1:
+        return shares[0]
+    named = [f"{text} ({row.dataset})" for text, row in zip(shares, masking, strict=True)]
+    return f"{', '.join(named[:-1])} and {named[-1]}"
 
 
 def _masking_in_words(own: Sequence[Row], rows: Sequence[Row]) -> str:

@@ -17,7 +17,7 @@ from pii_bench.scorer import masking_headline
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pii_bench.ranking.scores import Interval, Scores
     from pii_bench.runs.evaluation import Evaluation
@@ -39,6 +39,10 @@ class Source(StrEnum):
     def is_system(self) -> bool:
         """True if a system answered the samples of this suite, so that the row can be ranked."""
         return self not in {Source.READING, Source.HUMAN, Source.PUBLISHED}
+
+
+PEOPLE: Final = "human"
+"""The model of the paper's figures of people; they are published rows."""
 
 
 class Marked(Protocol):
@@ -76,7 +80,8 @@ class Row:
 
     Attributes:
         rank: one more than the number of competing rows of the same dataset and task whose
-            headline is significantly higher; None for rows that do not compete.
+            headline is significantly higher; None for rows that do not compete. A run and the
+            reference that it repeats count once and share a rank.
         oracle: True if the system uses the annotation.
         scored: number of samples in the means.
         gold: number of samples that the task applies to; None for published figures and for
@@ -120,7 +125,7 @@ class Row:
     @property
     def headline_name(self) -> str:
         """The column that ranks the row."""
-        return _HEADLINES[self.task]
+        return HEADLINE_NAMES[self.task]
 
     @property
     def headline(self) -> float | None:
@@ -151,6 +156,12 @@ class Row:
     def complete(self) -> bool:
         """True if every gold sample is scored."""
         return self.gold is not None and self.scored == self.gold
+
+    @property
+    def answers_key(self) -> Hashable:
+        """Equal for a run and a reference of the same system with the same figures."""
+        figures = frozenset(self.metrics.items())
+        return self.model, self.strategy, self.dataset, self.task, self.scored, figures
 
     @property
     def failed(self) -> float:
@@ -189,12 +200,14 @@ METRICS = (
 )
 """Metric columns in the order of the table; a row has those of its task."""
 
-_HEADLINES: Final = {
+HEADLINE_NAMES: Final = {
     Task.DETECTION: "strict_f1",
     Task.QUERY_RELATED: "f1",
     Task.MASKING: "h",
     Task.REWRITE: "h",
 }
+"""The column that ranks the rows of a task."""
+
 _LEAKS: Final = ("leak_readable", "leak_restated", "leak_part")
 """Shares of the texts not needed that a rewriting gives away; the counts have the same names."""
 
@@ -342,11 +355,11 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     for _, group in groupby(ordered, key=lambda row: (row.dataset, row.task)):
         members = list(group)
         competing = [row for row in members if row.competes]
-        standings = ranked([row.by_sample[row.headline_name] for row in competing])
-        result += [
-            replace(row, rank=standing.rank, detectable=standing.detectable)
-            for row, standing in zip(competing, standings, strict=True)
-        ]
+        distinct = {row.answers_key: row.by_sample[row.headline_name] for row in competing}
+        standings = dict(zip(distinct, ranked(list(distinct.values())), strict=True))
+        for row in competing:
+            standing = standings[row.answers_key]
+            result.append(replace(row, rank=standing.rank, detectable=standing.detectable))
         result += [row for row in members if not row.competes]
     return result
 
@@ -395,10 +408,6 @@ def find_rows(rows: Sequence[Row], name: str) -> dict[tuple[str, Task], Row]:
     chat model is its relevance system. `run:`, `reference:` or `submitted:` before the name limit
     the rows to that source; otherwise runs have precedence over references. The model's detection
     in the same form of answer belongs to each of its strategies.
-
-    Args:
-        rows: the rows to choose from.
-        name: as the user wrote it.
 
     Raises:
         UnknownNameError: no row has that name; the message offers similar names.

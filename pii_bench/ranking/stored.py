@@ -10,6 +10,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import SKIPPED_BUDGET
+from pii_bench.models.catalog import REPLAY
 from pii_bench.ranking.external import (
     answers_of,
     human_rows,
@@ -26,6 +27,7 @@ from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.records import Failure, Manifest, Signature, read_manifest
 from pii_bench.runs.responses import compose, read_response
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_lines
+from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.predictions import Prediction, names_types
 from pii_bench.tasks import Status, Task
 
@@ -102,6 +104,14 @@ class Run:
     def names_types(self) -> bool:
         """True if the predicted entities have types. Only submissions can lack them."""
         return self.source is not Source.SUBMITTED or names_types(self.predictions)
+
+    @property
+    def unmasked_text_to(self) -> str:
+        """The recipient of unmasked text; unknown for recorded answers (`replay:`)."""
+        system = self.manifest.system
+        # Nobody knows where they were made.
+        replayed = system.model.partition("/")[0] == REPLAY
+        return UNKNOWN_RECIPIENT if replayed else system.unmasked_text_to
 
     @cached_property
     def answers(self) -> ParsedRun:
@@ -193,7 +203,7 @@ class Runs:
 
     Attributes:
         runs: runs that can be scored.
-        broken: runs that cannot be scored, each with the reason.
+        broken: runs that cannot be scored, or not for masking, each with the reason.
     """
 
     runs: tuple[Run, ...]
@@ -229,7 +239,9 @@ def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
         return datasets[source]
 
     for folder, source in _FOLDERS.items():
-        runs += with_detection(_stored_runs(results / folder, source, load, broken))
+        found = with_detection(_stored_runs(results / folder, source, load, broken))
+        runs += found
+        broken += _without_masking(found)
     for path in submissions(results):
         try:
             runs += _submitted_runs(path, load, broken)
@@ -261,11 +273,7 @@ def _stored_runs(
 def _submitted_runs(
     path: Path, load: Callable[[str], Dataset | None], broken: list[str]
 ) -> list[Run]:
-    """Return a submission as one run for each task that it answers.
-
-    Raises:
-        InputFileError: the submission cannot be read or does not fit its dataset.
-    """
+    """Return a submission as one run for each task that it answers."""
     submission = read_submission(path)
     dataset = load(submission.dataset.source)
     if dataset is None:
@@ -329,11 +337,7 @@ def _run(source: Source, dataset: Dataset, manifest: Manifest, files: RunFiles) 
 
 
 def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> ParsedRun:
-    """Read and parse the responses of a run.
-
-    Raises:
-        InputFileError: the file cannot be opened.
-    """
+    """Read and parse the responses of a run."""
     unreadable: list[str] = []
     system = manifest.system
     texts = {sample.id: sample.description for sample in dataset.samples}
@@ -353,20 +357,48 @@ def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Pars
 
 
 def _detection_of(run: Run, runs: Iterable[Run]) -> Run | None:
-    # A vote has its own temperature, and there is no detection by vote.
-    ignored = _VOTE_SETTINGS if "votes" in run.manifest.system.settings else frozenset[str]()
-    key = _system_key(run, ignored)
     for other in runs:
-        if other.task is Task.DETECTION and _system_key(other, ignored) == key:
+        if _is_of_same_model(other, run) and not _differing_settings(other, run):
             return other
     return None
 
 
-def _system_key(run: Run, ignored: frozenset[str]) -> tuple[object, ...]:
-    """Return what a run and its detection run share."""
-    system, dataset = run.manifest.system, run.manifest.dataset
-    settings = {key: value for key, value in system.settings.items() if key not in ignored}
-    return system.model, system.output, system.taxonomy, settings, dataset.name, dataset.sha256
+def _without_masking(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield a line for each query-related run whose detection was run with other settings."""
+    for run in runs:
+        if run.task is not Task.QUERY_RELATED or run.detection is not None:
+            continue
+        other = next((other for other in runs if _is_of_same_model(other, run)), None)
+        if other is not None:
+            system = run.manifest.system
+            differing = ", ".join(_differing_settings(other, run))
+            yield (
+                f"masking of {system.model}, {system.prompt} on {run.manifest.dataset.source}: "
+                f"the detection was run with other settings ({differing}); run both again"
+            )
+
+
+def _is_of_same_model(detection: Run, run: Run) -> bool:
+    """True if a run is of detection, by the model of another and on the same dataset."""
+    one, other = detection.manifest, run.manifest
+    return (
+        detection.task is Task.DETECTION
+        and (one.system.model, one.system.output, one.system.taxonomy)
+        == (other.system.model, other.system.output, other.system.taxonomy)
+        and (one.dataset.name, one.dataset.sha256) == (other.dataset.name, other.dataset.sha256)
+    )
+
+
+def _differing_settings(detection: Run, run: Run) -> list[str]:
+    """Return the settings that differ, each as `name VALUE, not VALUE OF THE RUN`."""
+    ours, theirs = run.manifest.system.settings, detection.manifest.system.settings
+    # A vote has its own temperature, and there is no detection by vote.
+    ignored = _VOTE_SETTINGS if "votes" in ours else frozenset[str]()
+    return [
+        f"{name} {theirs.get(name)}, not {ours.get(name)}"
+        for name in sorted((ours.keys() | theirs.keys()) - ignored)
+        if ours.get(name) != theirs.get(name)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +431,7 @@ def rows_of(run: Run) -> list[Row]:
     rows = []
     for task, evaluation in run.scores.evaluations.items():
         parts = [run.detection, run] if task is Task.MASKING and run.detection else [run]
-        recipients = dict.fromkeys(part.manifest.system.unmasked_text_to for part in parts)
+        recipients = dict.fromkeys(part.unmasked_text_to for part in parts)
         rows.append(
             row_of(
                 evaluation,

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError, custom_id
 from pii_bench.runs.records import Failure, RunRecord, encode_record
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService, BatchState
     from pii_bench.models.budget import Ledger
-    from pii_bench.runs.run import Observer
+    from pii_bench.runs.progress import Progress
     from pii_bench.runs.store import RunFiles, RunStore
     from pii_bench.systems.base import System
 
@@ -95,7 +95,7 @@ async def run_batch(
     files: RunFiles,
     requests: Mapping[str, str],
     service: BatchService,
-    observer: Observer,
+    progress: Progress,
     polling: Polling | None = None,
 ) -> int:
     """Submit samples that have neither a response nor a batch, and collect all batches of a run.
@@ -110,7 +110,7 @@ async def run_batch(
         files: the files of the same run.
         requests: sample id to request hash, for every sample of the dataset.
         service: the batch API of the system's model.
-        observer: receives progress events.
+        progress: receives progress events.
         polling: how to wait; None for the defaults.
 
     Returns:
@@ -118,13 +118,14 @@ async def run_batch(
 
     Raises:
         ProviderRefusedError: no request can succeed; earlier responses are saved.
-        PiiBenchError: the provider stops answering, or does not know a batch.
+        ProviderUnavailableError: the provider stops answering.
+        PiiBenchError: the provider does not know a batch.
         ResultsError: a response or the list of batches cannot be saved.
         InputFileError: the list of batches cannot be read.
     """
-    recorder = _Recorder(store, files, requests, {sample.id for sample in samples}, observer)
+    recorder = _Recorder(store, files, requests, {sample.id for sample in samples}, progress)
     run = _BatchRun(system, samples, BatchesFile(files), recorder, service, polling or Polling())
-    observer.started(sum(sample.id in store.done for sample in samples), len(samples))
+    progress.started(sum(sample.id in store.done for sample in samples), len(samples))
     running = await run.finish()
     store.sort()
     if recorder.refusal is not None:
@@ -145,7 +146,7 @@ class _Recorder:
     files: RunFiles
     hashes: Mapping[str, str]
     selected: set[str]
-    observer: Observer
+    progress: Progress
     refusal: ProviderRefusedError | None = None
     failed: set[str] = field(default_factory=set)
 
@@ -163,7 +164,7 @@ class _Recorder:
             if failed:
                 self.failed.add(name)
             if name in self.selected:
-                self.observer.advanced(failed=failed)
+                self.progress.advanced(failed=failed)
 
 
 class _BatchRun:
@@ -200,7 +201,7 @@ class _BatchRun:
                 raise self._abandoned(f"was not reached in {waited:.0f} s")
             if slept >= _GIVES_UP_AFTER:
                 raise self._abandoned(f"has not ended the batches after {slept / 3600:.0f} hours")
-            self._recorder.observer.waiting(
+            self._recorder.progress.waiting(
                 finished=sum(state.finished for state in self._states.values()),
                 total=sum(state.total for state in self._states.values()),
             )
@@ -253,7 +254,7 @@ class _BatchRun:
         except CallError as error:
             if error.kind == "bad_request":
                 self._fail(batch, batch.requests, error)
-            if error.kind in _NOT_SUBMITTED:
+            if error.unsent or error.kind in _NOT_SUBMITTED:
                 self._batches.drop(batch)
             raise
         self._batches.set_id(batch, batch_id)
@@ -332,10 +333,16 @@ class _BatchRun:
         requests = {name: self._recorder.hashes[name] for name in names}
         return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
-    def _abandoned(self, what: str) -> PiiBenchError:
-        return PiiBenchError(
+    def _abandoned(self, what: str) -> ProviderUnavailableError:
+        if any(batch.id for batch in self._batches):
+            rest = "the batches go on: run again to collect the rest"
+        elif self._batches:
+            rest = "a batch may have been submitted: run again to find out"
+        else:
+            rest = "no batch was submitted: run again to submit it"
+        return ProviderUnavailableError(
             f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
-            "and the batches go on: run again to collect the rest"
+            f"and {rest}"
         )
 
 

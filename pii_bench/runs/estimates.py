@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.models.budget import Estimate, Range, estimate
 from pii_bench.runs.jobs import Job, ledger_of
-from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem
+from pii_bench.systems.prompted import DrawnSystem, PromptedSystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
 
 def _estimate(job: Job, asked: set[str], *, reasons: bool, batched: bool) -> Estimate:
     system, ledger = job.system, ledger_of(job.system)
-    if not isinstance(system, PromptedSystem | VotedSystem | ChunkedSystem) or ledger is None:
+    if not isinstance(system, PromptedSystem | DrawnSystem) or ledger is None:
         return _NOTHING
     submitted = job.in_batches() if batched else set()
     asked.update(job.requests[name] for name in submitted)

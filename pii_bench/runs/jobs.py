@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.calls import GuardedModel
+from pii_bench.models.calls import GuardedModel, asked_wait
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.runs.records import (
     DatasetRef,
     Failure,
     Manifest,
     RequestHashes,
+    read_totals,
     total,
     write_manifest,
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.catalog import PlugIn, fault_of
+from pii_bench.systems.faults import fault_of
+from pii_bench.systems.plug_ins import PlugIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.batch import BatchService
     from pii_bench.models.budget import Ledger
-    from pii_bench.runs.records import RunRecord
-    from pii_bench.runs.run import Progress
+    from pii_bench.runs.progress import Progress
+    from pii_bench.runs.records import RunRecord, Totals
     from pii_bench.systems.base import Response, System
     from pii_bench.tasks import Task
 
@@ -129,6 +131,11 @@ class Job:
             for name, request in batch.requests.items()
             if request == self.requests.get(name)
         }
+
+    @property
+    def unconfirmed(self) -> bool:
+        """True if it is unknown whether a batch was submitted."""
+        return any(batch.id is None for batch in BatchesFile(self.files))
 
     def in_batches_of(self, others: Iterable[Job]) -> set[str]:
         """Return the ids of samples whose request is in a batch of another dataset."""
@@ -235,8 +242,9 @@ def refuse_uncollected(jobs: Sequence[Job]) -> None:
     """
     for job in jobs:
         if count := len(job.in_batches()):
+            are = "may be" if job.unconfirmed else "are"
             raise PiiBenchError(
-                f"{job.label}: {count} samples are in batches that were submitted before: run "
+                f"{job.label}: {count} samples {are} in batches that were submitted before: run "
                 f"with --batch to collect them; without {job.files.batches} they are asked "
                 "again"
             )
@@ -246,10 +254,13 @@ async def _ask(
     job: Job, concurrency: int, progress: Progress, map_samples: MapTaskSamples | None
 ) -> bool:
     """Run a job by single calls; True if every sample has an answer."""
+    for sample in job.samples:
+        # A plug-in's code may fail here: better before the first call than after it.
+        job.requests[sample.id]
     with _opened(job, progress, ledger_of(job.system)) as store:
         if map_samples is None:
             await run_system(
-                job.system, job.samples, store, concurrency=concurrency, observer=progress
+                job.system, job.samples, store, concurrency=concurrency, progress=progress
             )
         else:
             mapped = partial(map_samples, job.system.card.task)
@@ -295,7 +306,7 @@ async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait
             files=job.files,
             requests=job.requests,
             service=batch_service(system),
-            observer=progress,
+            progress=progress,
             polling=Polling(wait=wait),
         )
     return running > 0 or bool(shared)
@@ -306,15 +317,27 @@ def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[Run
     """Open the store of a job, reuse responses of other datasets, and write totals at the end."""
     progress.label(job.label, ledger)
     manifest = Manifest(job.system.card, DatasetRef.of(job.dataset))
+    before = read_totals(job.files.manifest)
     with RunStore(job.files, job.requests) as store:
         _announce(store, job, progress)
         write_manifest(job.files.manifest, manifest)
-        _reuse(store, job, progress)
-        yield store
+        try:
+            _reuse(store, job, progress)
+            yield store
+        finally:
+            # What was answered before a refusal or an interruption is paid for, too.
+            write_manifest(job.files.manifest, replace(manifest, totals=_totals(job, before)))
+
+
+def _totals(job: Job, before: Totals | None) -> Totals:
+    """Sum a job's responses; a cost that was known `before` is kept if nothing was added."""
     own = ledger_of(job.system)
     records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
     totals = total(records, own.price if own else None)
-    write_manifest(job.files.manifest, replace(manifest, totals=totals))
+    if before is None or totals.price is not None:
+        return totals
+    with_cost = replace(totals, usd=before.usd, price=before.price)
+    return with_cost if with_cost == before else totals
 
 
 def _announce(store: RunStore, job: Job, progress: Progress) -> None:
@@ -323,7 +346,9 @@ def _announce(store: RunStore, job: Job, progress: Progress) -> None:
     if store.reused:
         progress.note(f"{store.reused} answers to the same requests are used again, from {path}")
     if store.superseded:
-        what = "answers to other requests (another model, prompt or setting) are superseded"
+        what = (
+            "answers to other requests (another model, endpoint, prompt or setting) are superseded"
+        )
         progress.note(f"{store.superseded} {what}: they are kept in {path}")
     if store.unreadable:
         count, first = len(store.unreadable), store.unreadable[0]
@@ -347,17 +372,22 @@ def missing(jobs: Sequence[Job]) -> list[str]:
         unanswered = {sample.id for sample in job.without_answer()}
         if unanswered:
             submitted = unanswered & (job.in_batches() | job.in_batches_of(jobs))
-            reasons = [*sorted(_reasons(job, unanswered).items()), ("in batches", len(submitted))]
+            where = "perhaps in batches" if job.unconfirmed else "in batches"
+            failures = _failures(job, unanswered)
+            kinds = Counter(failure.kind for failure in failures)
+            reasons = [*sorted(kinds.items()), (where, len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
             then = "collect them" if submitted == unanswered else "ask only these"
+            if wait := max((asked_wait(failure.detail) for failure in failures), default=0):
+                then += f", after the {wait} s that the server asks to wait"
             share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"
             lines.append(f"{job.label}: {share}{why}; run again to {then}")
     return lines
 
 
-def _reasons(job: Job, unanswered: set[str]) -> Counter[str]:
-    return Counter(
-        record.response.kind
+def _failures(job: Job, unanswered: set[str]) -> list[Failure]:
+    return [
+        record.response
         for _, record in read_lines(job.files.responses, unreadable=[])
         if record.id in unanswered and isinstance(record.response, Failure)
-    )
+    ]

@@ -22,7 +22,9 @@ from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator, reading
 from pii_bench.scorer.masked_text import GoldTexts, TextTrace, Trace, find_traces
 from pii_bench.systems.base import THIS_MACHINE
-from pii_bench.systems.catalog import PlugIn, SystemOptions, build_systems, fault_of
+from pii_bench.systems.catalog import SystemOptions, build_systems
+from pii_bench.systems.faults import fault_of
+from pii_bench.systems.plug_ins import PlugIn
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:

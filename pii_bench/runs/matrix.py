@@ -6,7 +6,6 @@ import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
@@ -150,22 +149,20 @@ def _are_names(value: object) -> bool:
 
 _NAMES: Final = "a list of at least one name"
 # Not isinstance: bool is a subclass of int.
-_RULES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
-    {
-        "models": (_NAMES, _are_names),
-        "strategies": (_NAMES, _are_names),
-        "datasets": (_NAMES, _are_names),
-        "task": ("a name", _is_text),
-        "limit": ("a whole number from 1", lambda value: type(value) is int and value > 0),
-        "concurrency": (
-            f"a whole number from 1 to {MOST_CALLS}",
-            lambda value: type(value) is int and 0 < value <= MOST_CALLS,
-        ),
-        "max_usd": (
-            "a sum above 0 in USD",
-            lambda value: type(value) in {int, float} and 0 < value < math.inf,
-        ),
-        "results": ("the path of a folder", _is_text),
-    }
-)
+_RULES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    "models": (_NAMES, _are_names),
+    "strategies": (_NAMES, _are_names),
+    "datasets": (_NAMES, _are_names),
+    "task": ("a name", _is_text),
+    "limit": ("a whole number from 1", lambda value: type(value) is int and value > 0),
+    "concurrency": (
+        f"a whole number from 1 to {MOST_CALLS}",
+        lambda value: type(value) is int and 0 < value <= MOST_CALLS,
+    ),
+    "max_usd": (
+        "a sum above 0 in USD",
+        lambda value: type(value) in {int, float} and 0 < value < math.inf,
+    ),
+    "results": ("the path of a folder", _is_text),
+}
 """Key of the file to (allowed values in words, predicate)."""

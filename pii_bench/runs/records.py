@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pii_bench
-from pii_bench.errors import UnknownNameError
+from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.escaping import visible
 from pii_bench.files import RecordError, get, read_object, write_json
 from pii_bench.models.base import Draws, decode_response, encode_response
@@ -18,7 +18,7 @@ from pii_bench.models.budget import cost
 from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import MATCHER, NORMALISER, ROUGE_L_TOKENISER
 from pii_bench.scorer.masked_text import LEAKS
-from pii_bench.systems.base import UNKNOWN_RECIPIENT, SystemCard
+from pii_bench.systems.base import SystemCard
 from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
 from pii_bench.tasks import Task
 from pii_bench.taxonomy import taxonomy
@@ -111,12 +111,7 @@ def decode_record(record: dict[str, Any]) -> RunRecord:
 
 
 class RequestHashes(Mapping[str, str]):
-    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once.
-
-    Args:
-        system: the system.
-        samples: the samples.
-    """
+    """A lazy mapping of sample id to `System.request_hash`; each hash is computed once."""
 
     def __init__(self, system: System, samples: Iterable[Sample]) -> None:
         self._system = system
@@ -147,7 +142,7 @@ class Totals:
         reasoning_tokens: part of the output tokens.
         cached_tokens: part of the input tokens.
         usd: cost of the counted completions; None if no price is known.
-        price: the price used (USD per million tokens in and out, date, source); None if unknown.
+        price: the price used (USD per million tokens, date, source); None if unknown.
     """
 
     completions: int = 0
@@ -179,9 +174,7 @@ def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
         usd=None
         if price is None
         else round(sum(cost(usage, price, batched) for usage, batched in counted), 6),
-        price=None
-        if price is None
-        else f"{price.input:g} in, {price.output:g} out, {price.date}, {price.source}",
+        price=None if price is None else f"{price.rates}, {price.date}, {price.source}",
     )
 
 
@@ -256,8 +249,8 @@ class Manifest:
     """The system, dataset and package version of a run.
 
     Attributes:
-        totals: sums over the responses; None until the run has ended. For readers of the file:
-            it is never read back.
+        totals: sums over the responses; None until the run has ended. `read_manifest` leaves it
+            out: see `read_totals`.
     """
 
     system: SystemCard
@@ -284,6 +277,14 @@ def read_manifest(path: Path) -> Manifest:
     return read_object(path, "manifest of a run", _manifest)
 
 
+def read_totals(path: Path) -> Totals | None:
+    """Read the totals of a manifest; None if there is none, or none that this version wrote."""
+    try:
+        return read_object(path, "manifest of a run", lambda record: Totals(**record["totals"]))
+    except (InputFileError, TypeError, KeyError):
+        return None
+
+
 def _manifest(record: dict[str, Any]) -> Manifest:
     system, dataset = get(record, "system", dict), get(record, "dataset", dict)
     return Manifest(
@@ -294,12 +295,8 @@ def _manifest(record: dict[str, Any]) -> Manifest:
             task=Task(get(system, "task", str, "system")),
             oracle=get(system, "oracle", bool, "system"),
             settings=get(system, "settings", dict, "system"),
-            # Missing in manifests of version 0.1, which ran only prompts.
-            names_subjects="names_subjects" not in system
-            or get(system, "names_subjects", bool, "system"),
-            unmasked_text_to=get(system, "unmasked_text_to", str, "system")
-            if "unmasked_text_to" in system
-            else UNKNOWN_RECIPIENT,
+            names_subjects=get(system, "names_subjects", bool, "system"),
+            unmasked_text_to=get(system, "unmasked_text_to", str, "system"),
             output=_output(system),
             taxonomy=_taxonomy(system),
         ),
@@ -314,7 +311,6 @@ def _manifest(record: dict[str, Any]) -> Manifest:
 
 
 def _taxonomy(system: dict[str, Any]) -> str | None:
-    # Missing in older manifests, which had only the seven types.
     if system.get("taxonomy") is None:
         return None
     name = get(system, "taxonomy", str, "system")
@@ -326,8 +322,7 @@ def _taxonomy(system: dict[str, Any]) -> str | None:
 
 
 def _output(system: dict[str, Any]) -> Output:
-    # Missing in older manifests, which had only text output.
-    match get(system, "output", str, "system") if "output" in system else "text":
+    match get(system, "output", str, "system"):
         case "text" | "schema" as output:
             return output
         case other:

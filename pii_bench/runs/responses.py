@@ -12,6 +12,7 @@ from pii_bench.prompting.parsing.answers import (
     parse_structured_related,
 )
 from pii_bench.scorer import normalise
+from pii_bench.systems.faults import fault_of
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import taxonomy
@@ -33,9 +34,13 @@ def read_response(
 ) -> Prediction:
     """Parse a response into a prediction; no content of a response raises an error.
 
-    A prediction without the part that the task needs is malformed. Several draws are parsed one by
-    one and combined by majority vote; if detection uses the labels of a taxonomy, the draws are
-    answers about consecutive pieces of one text, and their entities are merged.
+    A prediction without the part that the task needs is malformed, as are a fault of a plug-in and
+    a response of a kind that the task has not: masking has no completions, detection in the seven
+    types has no draws.
+
+    Several draws are parsed one by one and combined by majority vote; if detection uses the labels
+    of a taxonomy, the draws are answers about consecutive pieces of one text, and their entities
+    are merged.
 
     Args:
         task: the task.
@@ -45,21 +50,24 @@ def read_response(
             mapped to types; entities whose label has no type are dropped.
         text: the description, in which parts of one value (given name, surname) are joined; None
             to keep them apart.
-
-    Raises:
-        ValueError: the task has no response of this kind: masking has none, detection in the seven
-            types has no draws.
     """
+    if fault_of(response):
+        # The parser of rewritten texts would take it for one.
+        response = Prediction(Status.MALFORMED)
     if isinstance(response, Prediction):
         fits = response.answers(task) or not response.status.answered
         return response if fits else Prediction(Status.MALFORMED)
     draws = response.completions if isinstance(response, Draws) else (response,)
     if task is Task.DETECTION and labels_of is not None:
         return _read_labelled(draws, output, labels_of, text)
-    if isinstance(response, Draws):
-        if task is not Task.QUERY_RELATED:
-            raise ValueError(f"{task} has no vote: only query-related answers have one")
-        return vote([read_response(task, each, output) for each in draws])
+    if not isinstance(response, Draws):
+        return _read_completion(task, response, output)
+    if task is Task.QUERY_RELATED:
+        return vote([_read_completion(task, each, output) for each in draws])
+    return Prediction(Status.MALFORMED)
+
+
+def _read_completion(task: Task, response: Completion, output: Output) -> Prediction:
     match task:
         case Task.DETECTION:
             return _read_detection(response, output)
@@ -71,7 +79,8 @@ def read_response(
             read = parse_rewriting(response.text, response.finish)
             return Prediction(read.status, repairs=read.repairs, rewritten=read.text)
         case Task.MASKING:
-            raise ValueError("masking has no response: compose it from the other two tasks")
+            # It is composed of the answers of the other two tasks.
+            return Prediction(Status.MALFORMED)
 
 
 def vote(draws: Sequence[Prediction]) -> Prediction:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.budget import Ledger
+    from pii_bench.runs.progress import Progress
     from pii_bench.runs.store import RunStore
     from pii_bench.systems.base import Response
     from pii_bench.tasks import Task
@@ -31,41 +31,13 @@ class Respondent(Protocol):
         ...
 
 
-class Observer(Protocol):
-    """Receives the progress events of one run."""
-
-    def started(self, done: int, total: int) -> None:
-        """Called at the start; `done` of `total` samples have a response already."""
-        ...
-
-    def advanced(self, *, failed: bool) -> None:
-        """Called after each sample."""
-        ...
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        """Called while batches run, with the number of requests that the provider has finished."""
-        ...
-
-
-class Progress(Observer, Protocol):
-    """Receives the progress events of several runs, one after another."""
-
-    def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """Called before each run, with its name and the ledger of its calls."""
-        ...
-
-    def note(self, what: str) -> None:
-        """Called with a message for the user."""
-        ...
-
-
 async def run_system(
     system: Respondent,
     samples: Sequence[Sample],
     store: RunStore,
     *,
     concurrency: int,
-    observer: Observer,
+    progress: Progress,
 ) -> None:
     """Run a system on the samples that the store has no response to; save each response at once.
 
@@ -76,18 +48,18 @@ async def run_system(
         samples: the samples; the store has the request hash of each.
         store: the store of the responses.
         concurrency: number of samples in flight, at least 1.
-        observer: receives progress events.
+        progress: receives progress events.
 
     Raises:
         ProviderRefusedError: no call can succeed; earlier responses are saved.
         ResultsError: a response cannot be saved.
     """
     waiting = iter([sample for sample in samples if sample.id not in store.done])
-    observer.started(sum(sample.id in store.done for sample in samples), len(samples))
+    progress.started(sum(sample.id in store.done for sample in samples), len(samples))
     try:
         async with asyncio.TaskGroup() as workers:
             for _ in range(concurrency):
-                workers.create_task(_work(system, waiting, store, observer))
+                workers.create_task(_work(system, waiting, store, progress))
     except ExceptionGroup as group:
         # All workers hit the same refusal or the same full disk; report it once.
         ours = group.subgroup(PiiBenchError)
@@ -96,7 +68,7 @@ async def run_system(
 
 
 def run_mapped(
-    map_samples: MapSamples, samples: Sequence[Sample], store: RunStore, observer: Observer
+    map_samples: MapSamples, samples: Sequence[Sample], store: RunStore, progress: Progress
 ) -> None:
     """Like `run_system`, with a function that maps samples to responses (`respond_on_ray`).
 
@@ -104,15 +76,15 @@ def run_mapped(
         map_samples: yields the responses in the order of the samples.
         samples: the samples; the store has the request hash of each.
         store: the store of the responses.
-        observer: receives progress events.
+        progress: receives progress events.
 
     Raises:
         ResultsError: a response cannot be saved.
     """
     waiting = [sample for sample in samples if sample.id not in store.done]
-    observer.started(len(samples) - len(waiting), len(samples))
+    progress.started(len(samples) - len(waiting), len(samples))
     for sample, response in zip(waiting, map_samples(waiting), strict=True):
-        _save(sample, response, store, observer)
+        _save(sample, response, store, progress)
     store.sort()
 
 
@@ -120,13 +92,6 @@ def respond_on_ray(
     name: str, options: SystemOptions, workers: int, task: Task, samples: Sequence[Sample]
 ) -> Iterator[Response | Failure]:
     """Run a system in the worker processes of a Ray cluster; each worker builds its own copy.
-
-    Args:
-        name: name of the system.
-        options: options of the system.
-        workers: number of worker processes.
-        task: the task.
-        samples: the samples.
 
     Returns:
         The responses, in the order of the samples.
@@ -150,10 +115,10 @@ class _Responder:
 
 
 async def _work(
-    system: Respondent, waiting: Iterator[Sample], store: RunStore, observer: Observer
+    system: Respondent, waiting: Iterator[Sample], store: RunStore, progress: Progress
 ) -> None:
     for sample in waiting:
-        _save(sample, await _respond(system, sample), store, observer)
+        _save(sample, await _respond(system, sample), store, progress)
 
 
 async def _respond(system: Respondent, sample: Sample) -> Response | Failure:
@@ -164,26 +129,7 @@ async def _respond(system: Respondent, sample: Sample) -> Response | Failure:
 
 
 def _save(
-    sample: Sample, response: Response | Failure, store: RunStore, observer: Observer
+    sample: Sample, response: Response | Failure, store: RunStore, progress: Progress
 ) -> None:
     store.append(RunRecord(sample.id, store.requests[sample.id], response))
-    observer.advanced(failed=isinstance(response, Failure))
-
-
-class Silent:
-    """A `Progress` that ignores all events."""
-
-    def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """Do nothing."""
-
-    def note(self, what: str) -> None:
-        """Do nothing."""
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        """Do nothing."""
-
-    def started(self, done: int, total: int) -> None:
-        """Do nothing."""
-
-    def advanced(self, *, failed: bool) -> None:
-        """Do nothing."""
+    progress.advanced(failed=isinstance(response, Failure))

@@ -28,7 +28,7 @@ from pii_bench.files import (
     write_whole,
     writing,
 )
-from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record, read_manifest
+from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -107,15 +107,10 @@ class RunFiles:
     def at(cls, root: Path, model: str, prompt: str, dataset: str) -> RunFiles:
         """Return `<root>/<model>/<prompt>/<dataset>.*`, with portable file names.
 
-        Names that would collide end in a few digits of their hash. Earlier versions did not add
-        them: an existing run of theirs keeps its path.
+        Names that would collide end in a few digits of their hash.
         """
-        model_folder = root / _file_name(model)
-        manifest = model_folder / _file_name(prompt) / f"{_file_name(dataset)}.run.json"
-        old = root / _plain(model) / _plain(prompt) / f"{_plain(dataset)}.run.json"
-        if old != manifest and _is_of(old, (model, prompt, dataset)):
-            manifest = old
-        return cls.of_manifest(manifest)
+        folder = root / _file_name(model) / _file_name(prompt)
+        return cls.of_manifest(folder / f"{_file_name(dataset)}.run.json")
 
     @property
     def model_folder(self) -> Path:
@@ -360,22 +355,9 @@ def _object(raw: bytes) -> dict[str, Any]:
     return record
 
 
-def _is_of(path: Path, names: tuple[str, str, str]) -> bool:
-    """True if the manifest is that of a run of this model, prompt and dataset."""
-    try:
-        manifest = read_manifest(path)
-    except InputFileError:
-        return False
-    return names == (manifest.system.model, manifest.system.prompt, manifest.dataset.name)
-
-
-def _plain(name: str) -> str:
-    return _UNSAFE.sub("--", name)
-
-
 def _file_name(name: str) -> str:
-    """Return a file name that no other name gets; with a hash if `_plain` is ambiguous."""
-    plain = _plain(name)
+    """Return a file name that no other name gets; with a hash if the plain one is ambiguous."""
+    plain = _UNSAFE.sub("--", name)
     # Slashes, and the colon before the port of an endpoint.
     restored = _PORT.sub(r"\1:\2", plain).replace("--", "/")
     unambiguous = name == restored and name not in {".", ".."}
@@ -407,9 +389,6 @@ class BatchesFile:
 
     A batch is added before it is submitted, so that no crash can lose it. Every change is synced
     to disk before the method returns.
-
-    Args:
-        files: the files of the run.
 
     Raises:
         InputFileError: the file is in a wrong format.

@@ -347,11 +347,7 @@ def _free(text: str, span: Span, taken: bytearray) -> list[Span]:
 
 
 class _FoldedText:
-    """A text in a normal form, with the offsets of each of its characters in the original.
-
-    Attributes:
-        text: the normal form.
-    """
+    """A text in a normal form, with the offsets of each of its characters in the original."""
 
     def __init__(self, text: str, fold: Callable[[str], str]) -> None:
         """Fold a text; `fold` maps a character and its combining marks to a normal form."""

@@ -70,13 +70,17 @@ class System(Protocol):
         """The description of the system."""
 
     def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 of everything that the response to a sample depends on."""
+        """Return the SHA-256 of everything that the response to a sample depends on.
+
+        An answer is stored with it, and asked again when it changes.
+        """
 
     async def respond(self, sample: Sample) -> Response:
         """Answer one sample.
 
         A prediction has the fields that the task asks for and the status `ok`. Only query-related
-        systems and detection in the labels of a taxonomy may return `Draws`.
+        systems and detection in the labels of a taxonomy may return `Draws`; masking has no raw
+        output, only a prediction.
 
         Raises:
             CallError: this sample got no answer; a later run asks again.

@@ -7,20 +7,12 @@ built-in name. Modules that only one kind of system needs are imported on demand
 
 from __future__ import annotations
 
-import hashlib
-import re
-import sys
-import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
-from pii_bench.files import sha256_of
-from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import (
     REPLAY,
@@ -31,33 +23,21 @@ from pii_bench.models.catalog import (
     resolve,
 )
 from pii_bench.systems import BALANCED, ENCODER
-from pii_bench.systems.base import GOLD, System, SystemCard
+from pii_bench.systems.base import GOLD
 from pii_bench.systems.detectors import DETECTORS, detector_names
-from pii_bench.systems.predictions import Prediction
+from pii_bench.systems.plug_ins import ENTRY_POINTS, PYTHON, load_plug_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.labelled import Shots
     from pii_bench.prompting.strategies import Output
-    from pii_bench.systems.base import Response
+    from pii_bench.systems.base import System
 
 Kind = Literal["python", "composed", "encoder", "prompted", "entry point"]
 """The kinds of system that `--model` can name."""
 
 DEFAULT_STRATEGY: Final = "naive"
-
-ENTRY_POINTS: Final = "pii_bench.systems"
-"""The entry point group; each entry point is a callable without arguments that returns systems."""
-
-PYTHON: Final = "python"
-
-_FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
-
-# Start of the stored answer of a plug-in that failed: the parser finds no answer in it, and
-# `fault_of` recognises it.
-_FAULT: Final = "error: the plug-in "
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +93,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
     match _kind(name):
         case "python":
             _refuse_all_options(name, options)
-            return _load_plug_in(name, name.removeprefix(f"{PYTHON}:"))
+            return load_plug_in(name, name.removeprefix(f"{PYTHON}:"))
         case "composed":
             from pii_bench.systems.composed import build_composed
 
@@ -132,7 +112,7 @@ def build_systems(name: str, options: SystemOptions) -> tuple[System, ...]:
             return build_prompted(name, options)
         case "entry point":
             _refuse_all_options(name, options)
-            return _load_plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
+            return load_plug_in(name, entry_points(group=ENTRY_POINTS)[name].value)
         case None:
             raise _unknown_name(name)
 
@@ -211,7 +191,7 @@ def refuse_options(owner: str, options: Mapping[str, object]) -> None:
 
 
 def refuse_call_limits(name: str, calls: CallPolicy) -> None:
-    """Refuse call limits for a system that makes no calls.
+    """Refuse call limits for a system that makes no calls, or whose calls a plug-in makes.
 
     Raises:
         PiiBenchError: a limit is set.
@@ -224,7 +204,9 @@ def refuse_call_limits(name: str, calls: CallPolicy) -> None:
     }
     for option, value in limits.items():
         if value is not None:
-            raise PiiBenchError(f"system {name!r} makes no calls: leave {option} out")
+            raise PiiBenchError(
+                f"system {name!r} makes no calls that this limits: leave {option} out"
+            )
 
 
 def _refuse_all_options(name: str, options: SystemOptions) -> None:
@@ -242,132 +224,3 @@ def _refuse_all_options(name: str, options: SystemOptions) -> None:
     }
     refuse_options(f"system {name!r}", unused)
     refuse_call_limits(name, options.calls)
-
-
-@dataclass(frozen=True, slots=True)
-class PlugIn:
-    """A third-party system.
-
-    Its exceptions count as malformed answers.
-
-    Attributes:
-        system: the third-party object.
-        source: SHA-256 of the factory's source file, which is then part of the system's identity;
-            empty without a factory or a file.
-    """
-
-    system: System
-    source: str
-
-    @property
-    def card(self) -> SystemCard:
-        """The system's card with its source hash; an empty prompt becomes the task's name."""
-        card = self.system.card
-        source = {"source": self.source} if self.source else {}
-        prompt = card.prompt or str(card.task)
-        return replace(card, prompt=prompt, settings={**card.settings, **source})
-
-    def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 of the source hash and the system's own hash."""
-        own = self.system.request_hash(sample)
-        return hashlib.sha256(f"{self.source} {own}".encode()).hexdigest() if self.source else own
-
-    async def respond(self, sample: Sample) -> Response:
-        """Return the system's answer, or a malformed one if its code raises.
-
-        A `CallError` is raised again, since a retry may help. The messages of other exceptions
-        are dropped: they may quote the sample.
-        """
-        try:
-            response: object = await self.system.respond(sample)
-        except (CallError, PiiBenchError):
-            raise
-        except Exception as error:  # noqa: BLE001 - foreign code must not end a run of hours
-            return Completion(f"{_FAULT}raised {type(error).__name__}", Finish.STOP)
-        if isinstance(response, Completion | Draws | Prediction):
-            return response
-        kind = type(response).__name__
-        return Completion(f"{_FAULT}returned {kind}, not Prediction", Finish.STOP)
-
-    async def close(self) -> None:
-        """Close the system."""
-        await self.system.close()
-
-
-def fault_of(response: object) -> str | None:
-    """Return the error that a plug-in made instead of answering; None if it answered."""
-    if isinstance(response, Completion) and response.text.startswith(_FAULT):
-        return response.text.removeprefix("error: ")
-    return None
-
-
-def plug_ins(
-    objects: Iterable[object], source: str = "", *, owner: str = "systems"
-) -> tuple[PlugIn, ...]:
-    """Return objects that a user made as plug-ins.
-
-    Args:
-        objects: the user's systems.
-        source: SHA-256 of the source file of their factory; empty if there is none.
-        owner: what gives them, for errors.
-
-    Raises:
-        PiiBenchError: there are no objects, one is no `System`, or two answer the same task.
-    """
-    given = list(objects)
-    systems = [each for each in given if isinstance(each, System)]
-    if not systems or len(systems) != len(given):
-        kinds = ", ".join(sorted({type(each).__name__ for each in given})) or "no objects"
-        raise PiiBenchError(f"{owner} came with {kinds}; allowed: objects with System's methods")
-    tasks = [system.card.task for system in systems]
-    if len(set(tasks)) < len(tasks):
-        raise PiiBenchError(f"{owner} came for {', '.join(tasks)}; allowed: at most one per task")
-    return tuple(PlugIn(system, source) for system in systems)
-
-
-def _load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
-    """Call the factory `MODULE:FACTORY`; `name` is for error messages.
-
-    Raises:
-        PiiBenchError: the target has another form, cannot be loaded, raises, or returns no systems.
-    """
-    if not re.fullmatch(r"[\w.]+:[\w.]+", target):
-        raise PiiBenchError(f"system {name!r} must be {PYTHON}:MODULE:FACTORY")
-    # Unlike `python -m`, the installed command does not import from the working directory.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    must = f"system {name!r}: {target} {_FACTORY}"
-    try:
-        factory = _import(name, target)
-        products = factory() if callable(factory) else None
-    except PiiBenchError:
-        raise
-    except Exception as error:  # noqa: BLE001 - foreign code must not end a run of other systems
-        # Not its message, which may quote a text.
-        raise PiiBenchError(f"{must}, but raised {_class_and_line(error)}") from None
-    if not isinstance(products, Sequence):
-        raise PiiBenchError(must)
-    source = _source_hash(target.partition(":")[0])
-    return plug_ins(products, source, owner=f"system {name!r}")
-
-
-def _import(name: str, target: str) -> object:
-    try:
-        return EntryPoint(name, target, ENTRY_POINTS).load()
-    except (ImportError, AttributeError) as error:
-        raise PiiBenchError(f"system {name!r} cannot be loaded: {error}") from error
-
-
-def _class_and_line(error: Exception) -> str:
-    if isinstance(error, SyntaxError):
-        path, line = error.filename, error.lineno
-    else:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        path, line = last.filename, last.lineno
-    return f"{type(error).__name__} at {path}:{line}"
-
-
-def _source_hash(module: str) -> str:
-    spec = find_spec(module)
-    path = Path(spec.origin) if spec is not None and spec.origin is not None else None
-    return sha256_of(path) if path is not None and path.is_file() else ""

@@ -7,6 +7,7 @@ those of the other part.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -16,16 +17,18 @@ from pii_bench.files import sha256_of_value
 from pii_bench.scorer import normalise
 from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
 from pii_bench.systems.detectors import build_detector, check_detector
+from pii_bench.systems.faults import FaultError
 from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import RELEVANCE, build_relevance
 from pii_bench.tasks import Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from pii_bench.scorer.locate import DetectedSpan
     from pii_bench.systems.base import System
     from pii_bench.systems.detectors import Detector
     from pii_bench.systems.relevance.base import Relevance
@@ -49,7 +52,8 @@ class DetectedEntities:
         self.unmasked_text_to = unmasked_text_to
         self.name = detector.name
         self.identity = detector.identity
-        self._detect = lru_cache(_CACHED_TEXTS)(detector.detect)
+        # A copy: a generator would be empty on the second use, and a list could change.
+        self._detect = lru_cache(_CACHED_TEXTS)(lambda text: tuple(_spans(detector, text)))
 
     def inputs(self, sample: Sample) -> Mapping[str, Any]:
         """Return the parts of a sample that the answer depends on."""
@@ -59,15 +63,33 @@ class DetectedEntities:
         """Return the detected texts, one per text and type, at their first positions.
 
         Raises:
-            ValueError: a span is empty or outside the text.
+            FaultError: the detector returned no spans, or one that is empty or outside the text.
         """
         first: dict[tuple[str, str], int] = {}
-        length = len(sample.description)
         for span in self._detect(sample.description):
-            if not 0 <= span.start < span.end <= length:
-                raise ValueError(f"span {span.start}:{span.end} of a text of {length} characters")
             first.setdefault((sample.description[span.start : span.end], span.type), span.start)
         return [Candidate(text, pii_type, start) for (text, pii_type), start in first.items()]
+
+
+def _spans(detector: Detector, text: str) -> Iterator[DetectedSpan]:
+    """Yield the spans of a detector, whose code may be foreign.
+
+    Raises:
+        FaultError: they are no spans, or one is empty or outside the text.
+    """
+    found: object = detector.detect(text)
+    if not isinstance(found, Iterable):
+        raise FaultError(f"returned {type(found).__name__} from detect, not spans")
+    for span in found:
+        try:
+            inside = 0 <= span.start < span.end <= len(text)
+        except (AttributeError, TypeError):
+            kind = type(span).__name__
+            raise FaultError(f"returned {kind} from detect, not DetectedSpan") from None
+        if not inside:
+            where = f"span {span.start}:{span.end} of a text of {len(text)} characters"
+            raise FaultError(f"returned from detect the {where}")
+        yield span
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import re
-from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -133,10 +132,33 @@ def recipient(model: Model) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _MultiRequestSystem(ABC):
-    """A system that makes several concurrent requests per sample with one prompt."""
+class DrawnSystem:
+    """A system that makes several concurrent requests about a sample with one prompt.
+
+    With `votes`, the prompt is repeated, and the majority wins. This is self-consistency (Wang et
+    al. 2022, arXiv:2203.11171): the model answers a chain-of-thought prompt several times at a
+    temperature above 0. Their answers are single values, ours are sets, so each entity gets its own
+    vote (`pii_bench.runs.responses.vote`). All draws are stored; the vote takes place on reading.
+
+    With `chunk`, each piece of a long text gets a request, and the answers are merged. The detected
+    values are located in the whole text.
+
+    With N concurrent samples, N times as many calls are in flight as a sample has requests.
+
+    Attributes:
+        number: draws per sample, or maximum characters per piece.
+
+    Raises:
+        PiiBenchError: `number` is less than 1.
+    """
 
     prompted: PromptedSystem
+    setting: Literal["votes", "chunk"]
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise PiiBenchError(f"{self.setting} must be at least 1, not {self.number}")
 
     @property
     def model(self) -> Model:
@@ -145,18 +167,26 @@ class _MultiRequestSystem(ABC):
 
     @property
     def card(self) -> SystemCard:
-        """The prompted system's card, with `extra_settings` added."""
+        """The prompted system's card, with the setting added."""
         card = self.prompted.card
-        return replace(card, settings={**card.settings, **self.extra_settings})
+        return replace(card, settings={**card.settings, self.setting: self.number})
 
-    @property
-    @abstractmethod
-    def extra_settings(self) -> dict[str, int]:
-        """The setting that decides the number of requests."""
-
-    @abstractmethod
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """Return the requests about a sample, numbered by `draw`."""
+        """Return equal requests, or one for each piece, numbered by `draw`."""
+        if self.setting == "votes":
+            texts = [sample.description] * self.number
+        else:
+            texts = pieces(sample.description, self.number)
+        return tuple(
+            replace(self.prompted.request(replace(sample, description=text)), draw=draw)
+            for draw, text in enumerate(texts)
+        )
+
+    def request_hash(self, sample: Sample) -> str:
+        """Return the SHA-256 of the request about the whole text and the setting."""
+        setting = f"{self.number}" if self.setting == "votes" else f"chunk {self.number}"
+        identity = f"{self.prompted.request_hash(sample)}:{setting}"
+        return hashlib.sha256(identity.encode()).hexdigest()
 
     async def respond(self, sample: Sample) -> Draws:
         """Make all requests; if one fails, cancel the others.
@@ -189,77 +219,6 @@ def _most_severe(failed: ExceptionGroup[Exception]) -> Exception:
         if errors := failed.subgroup(kind):
             return errors.exceptions[0]
     return failed
-
-
-@dataclass(frozen=True, slots=True)
-class VotedSystem(_MultiRequestSystem):
-    """A system that repeats a prompt and votes on the answers.
-
-    This is self-consistency (Wang et al. 2022, arXiv:2203.11171): the model answers a
-    chain-of-thought prompt several times at a temperature above 0, and the majority wins. Their
-    answers are single values, ours are sets, so each entity gets its own vote
-    (`pii_bench.runs.responses.vote`). All draws are stored; the vote takes place on reading.
-
-    With N concurrent samples, `votes` times N calls are in flight.
-
-    Attributes:
-        votes: draws per sample, at least 1.
-
-    Raises:
-        PiiBenchError: `votes` is less than 1.
-    """
-
-    votes: int = DEFAULT_VOTES
-
-    def __post_init__(self) -> None:
-        if self.votes < 1:
-            raise PiiBenchError(f"votes must be at least 1, not {self.votes}")
-
-    @property
-    def extra_settings(self) -> dict[str, int]:
-        """The number of draws."""
-        return {"votes": self.votes}
-
-    def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """Return one equal request per draw."""
-        request = self.prompted.request(sample)
-        return tuple(replace(request, draw=draw) for draw in range(self.votes))
-
-    def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 of the request and the number of draws."""
-        identity = f"{self.prompted.request_hash(sample)}:{self.votes}"
-        return hashlib.sha256(identity.encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkedSystem(_MultiRequestSystem):
-    """A system that asks about each piece of a long text and merges the answers.
-
-    The detected values are located in the whole text.
-
-    Attributes:
-        prompted: answers detection in the labels of a taxonomy.
-        chunk: maximum characters per piece, at least 1.
-    """
-
-    chunk: int
-
-    @property
-    def extra_settings(self) -> dict[str, int]:
-        """The size of a piece."""
-        return {"chunk": self.chunk}
-
-    def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """Return one request per piece."""
-        return tuple(
-            replace(self.prompted.request(replace(sample, description=piece)), draw=number)
-            for number, piece in enumerate(pieces(sample.description, self.chunk))
-        )
-
-    def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 of the request about the whole text and the size of a piece."""
-        identity = f"{self.prompted.request_hash(sample)}:chunk {self.chunk}"
-        return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def pieces(text: str, most: int) -> list[str]:
@@ -315,7 +274,7 @@ def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
     if strategy.voted:
         system = _voted(prompted, options)
     elif options.chunk is not None:
-        system = ChunkedSystem(prompted, options.chunk)
+        system = DrawnSystem(prompted, "chunk", options.chunk)
     if strategy.labelled or strategy.task is Task.REWRITE:
         return (system,)
     return PromptedSystem(model, _load_prompt(DETECTION, options), sampling), system
@@ -335,11 +294,12 @@ def _build_model(name: str, options: SystemOptions) -> Model:
     return options.calls.guard(model, listed_price(name, options.model.base_url))
 
 
-def _voted(prompted: PromptedSystem, options: SystemOptions) -> VotedSystem:
+def _voted(prompted: PromptedSystem, options: SystemOptions) -> DrawnSystem:
     if options.temperature is None and prompted.sampling.temperature is not None:
         sampling = replace(prompted.sampling, temperature=VOTE_TEMPERATURE)
         prompted = replace(prompted, sampling=sampling)
-    return VotedSystem(prompted, DEFAULT_VOTES if options.votes is None else options.votes)
+    votes = DEFAULT_VOTES if options.votes is None else options.votes
+    return DrawnSystem(prompted, "votes", votes)
 
 
 def _temperature(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,10 @@ def refused(*arguments: str) -> None:
     assert caught.value.code == 2
 
 
-def test_the_default_model_is_the_encoder() -> None:
-    assert parse_arguments(["run"]).model == "encoder"
+def test_the_default_model_is_the_encoder(capsys: Capsys) -> None:
+    assert main(["run", "--dataset", "demo", "--dry-run", "--json"]) == 0
+
+    assert {job["model"] for job in json.loads(capsys.readouterr().out)} == {"encoder"}
 
 
 @pytest.mark.parametrize(
@@ -31,9 +34,11 @@ def test_options_that_the_file_of_runs_sets_are_refused_next_to_it(
 ) -> None:
     name = option.partition("=")[0]
     for arguments in ([option, "--config=b.toml"], ["--config=b.toml", "--batch", option]):
-        refused("run", *arguments)
+        assert main(["run", *arguments]) == 2
 
-        assert f"argument --config: not allowed with argument {name}\n" in capsys.readouterr().err
+        assert capsys.readouterr().err == (
+            f"pii-bench: --config: not allowed with {name}, which the file sets\n"
+        )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +64,7 @@ def test_a_price_has_todays_date() -> None:
 
     assert (price.input, price.output, price.source) == (2.5, 0.0, "--price")
     assert before <= price.date <= dt.datetime.now(dt.UTC).date()
-    assert price.batch_factor is None
+    assert price.batch_factor == 0.5
 
 
 @pytest.mark.parametrize(

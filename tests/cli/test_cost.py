@@ -51,7 +51,7 @@ def test_the_published_sums_are_reproduced(capsys: Capsys) -> None:
         "Assumed: --documents 100000 --wage 20 --hand-seconds 60 --review-seconds 20 --machine 0"
     ) in shown
     assert "- model USD, --usd: fake/one:naive\n" in shown
-    assert "- model h, unknown: stored runs hold no times; give --seconds or --measure: " in shown
+    assert "- model h, unknown: no times are stored; give --seconds or --measure: " in shown
 
 
 def test_every_assumption_is_in_the_output(capsys: Capsys) -> None:
@@ -91,7 +91,24 @@ def test_stored_tokens_are_paid_at_the_price_of_the_table(capsys: Capsys) -> Non
 
     # A document takes detection and the query's answer.
     assert row["usd_per_document"] == pytest.approx(2 * 0.0035)
-    assert row["usd_from"].startswith("stored tokens at 2.5 in, 10 out per million tokens, ")
+    assert row["usd_from"].startswith(
+        "stored tokens at 2.5 in, 10 out, 1.25 in from a cache per million tokens, "
+    )
+
+
+def test_stored_durations_of_calls_are_the_time(capsys: Capsys) -> None:
+    answered(model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
+    for path in Path("results/runs").glob("*/*/*.jsonl"):
+        answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        write_lines(path, [answer | {"seconds": 0.5} for answer in answers])
+
+    (row,) = rows(capsys, "--documents", "3600")
+    (given,) = rows(capsys, "--documents", "3600", "--seconds", "openai/gpt-4o-2024-08-06=2")
+
+    # A document takes detection and the query's answer.
+    assert (row["seconds_per_document"], row["model_hours"]) == (1.0, 1.0)
+    assert row["seconds_from"] == "stored durations of its calls"
+    assert (given["model_hours"], given["seconds_from"]) == (2.0, "--seconds")
 
 
 def test_unknown_costs_stay_empty(capsys: Capsys) -> None:
@@ -101,6 +118,15 @@ def test_unknown_costs_stay_empty(capsys: Capsys) -> None:
 
     assert row["usd_per_document"] is row["model_usd"] is row["total_usd"] is None
     assert row["seconds_per_document"] is row["model_hours"] is None
+    assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
+
+
+def test_recorded_answers_are_not_free(capsys: Capsys) -> None:
+    answered(model="replay/answers")
+
+    (row,) = rows(capsys, "--measure", "1")
+
+    assert row["usd_per_document"] is row["seconds_per_document"] is None
     assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,3 +119,18 @@ def test_without_answers_to_queries_there_is_nothing_to_diagnose(capsys: Capsys)
     assert main(["diagnose"]) == 2
     message = "pii-bench: results: no answers to queries are stored there\n"
     assert capsys.readouterr().err == message
+
+
+def test_the_threshold_that_keeps_nothing_is_null_in_json_and_inf_in_the_table(
+    capsys: Capsys,
+) -> None:
+    assert main(["run", "--model", "gold+embedding", "--dataset", "demo"]) == 0
+    capsys.readouterr()
+
+    assert main(["diagnose", "--json"]) == 0
+
+    points = [line for line in json.loads(capsys.readouterr().out) if line["table"] == "leak-curve"]
+    assert [line["threshold"] for line in points].count(None) == 1
+    assert points[0]["threshold"] is None
+    first = Path("results/diagnosis/leak-curve.csv").read_text(encoding="utf-8").splitlines()[1]
+    assert "inf" in first.split(",")

@@ -11,7 +11,7 @@ import pytest
 from pii_bench.cli import main
 from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.cli.conftest import leaderboard_rows, right, run_chat, table_lines
-from tests.protocol_server import completion
+from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +147,7 @@ def test_systems_without_calls_accept_no_cap(capsys: Capsys, model: str, option:
     assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
 
     assert capsys.readouterr().err == (
-        f"pii-bench: system {model!r} makes no calls: leave {option} out\n"
+        f"pii-bench: system {model!r} makes no calls that this limits: leave {option} out\n"
     )
 
 
@@ -170,6 +170,31 @@ def test_the_manifest_has_the_total_tokens_and_cost(protocol_server: ProtocolSer
         "cached_tokens": 2_400,
         "usd": 0.03,
     }
+
+
+def test_a_recorded_cost_is_kept_without_the_price_until_an_answer_is_added(
+    protocol_server: ProtocolServer,
+) -> None:
+    def cost(*options: str) -> tuple[float | None, int]:
+        related(protocol_server, *options)
+        found = totals(Path("results"), "naive")
+        assert (found["price"] is None) == (found["usd"] is None)
+        return found["usd"], found["completions"]
+
+    protocol_server.script(counted(ANSWER))
+
+    assert cost("--limit", "2", *PRICE) == cost("--limit", "2") == (0.005, 2)
+    assert cost("--limit", "3") == (None, 3)
+    assert cost("--limit", "3", "--price", "4,20") == (0.015, 3)
+
+
+def test_a_refused_run_has_the_totals_of_its_answers(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(counted(ANSWER), counted(ANSWER), api_error(402))
+
+    assert related(protocol_server, "--concurrency", "1", *PRICE) == 1
+
+    found = totals(Path("results"), "naive")
+    assert (found["completions"], found["usd"]) == (2, 0.005)
 
 
 def test_a_users_dataset_is_estimated(protocol_server: ProtocolServer, capsys: Capsys) -> None:
@@ -195,7 +220,8 @@ def stored() -> list[dict[str, Any]]:
 
 
 def counting(into: object, out: object) -> Reply:
-    return completion(ANSWER, counts={"prompt_tokens": into, "completion_tokens": out})
+    counts = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": None}
+    return completion(ANSWER, counts=counts)
 
 
 @pytest.mark.parametrize("counts", [(-1000, 7), (0, 7), (11, 0), (0, 0), (11, -5), (GIANT, GIANT)])

@@ -38,6 +38,7 @@ def test_only_the_samples_of_the_limit_are_judged(capsys: Capsys) -> None:
     assert capsys.readouterr().out == "passed: 3 rows\n" * 3
     rows = json.loads(Path("after.json").read_bytes())
     assert [(row["task"], len(row["scores"]["ids"])) for row in rows] == [
+        ("detection", 3),
         ("query-related", 3),
         ("masking", 3),
     ]
@@ -64,17 +65,24 @@ def test_a_baseline_of_the_first_samples_passes_and_says_how_many(capsys: Capsys
     share = "3 of 12 samples are compared, the baseline lacks the others"
     assert capsys.readouterr().out.splitlines() == [
         "passed: 3 rows",
+        f"demo, detection: {share}",
         f"demo, query-related: {share}",
         f"demo, masking: {share}",
         "passed: 3 rows",
     ]
 
 
+def test_the_temperature_is_that_of_a_chat_model(capsys: Capsys) -> None:
+    assert gate("--temperature", "default") == 2
+
+    assert "does not use --temperature" in capsys.readouterr().err
+
+
 def test_a_baseline_without_the_dataset_is_refused(capsys: Capsys) -> None:
     Path("empty.json").write_text("[]", encoding="utf-8")
 
     assert gate("--limit", "3", "--baseline", "empty.json") == 2
-    assert "the baseline has no row for demo, query-related" in capsys.readouterr().err
+    assert "the baseline has no row for demo, detection" in capsys.readouterr().err
 
 
 def test_the_minimum_is_checked_before_the_run(capsys: Capsys) -> None:

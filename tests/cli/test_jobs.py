@@ -66,10 +66,10 @@ def test_right_answers_of_batches_score_1(
         line["batched"] for path in Path().rglob("demo.jsonl") for line in read_lines(path)
     } == {True}
     assert not list(Path().rglob("*.batch.json"))
-    # 24 times 11 tokens at 2 USD and 7 at 10 USD per million.
+    # 12 times 11 tokens at 2 USD and 7 at 10 USD per million, at half the price in a batch.
     manifests = Path("results").glob("runs/*/*/demo.run.json")
     spent = [json.loads(path.read_text())["totals"]["usd"] for path in manifests]
-    assert spent == [0.001104, 0.001104]
+    assert spent == [0.000552, 0.000552]
 
 
 def test_a_batch_run_prints_little(batches: OpenAIBatches, capsys: Capsys) -> None:
@@ -104,12 +104,27 @@ def test_submitted_requests_are_not_paid_again_as_single_calls(
     assert (read_folder(Path()), len(batches.requests)) == (before, calls)
 
 
+def test_requests_of_an_interrupted_submission_may_be_in_a_batch(
+    batches: OpenAIBatches, capsys: Capsys
+) -> None:
+    batches.looks = 9
+    detect(batches, "--batch", "submit", "--limit", "2")
+    (path,) = Path().rglob("*.batch.json")
+    path.write_text(re.sub(r'"id": ".*?"', '"id": null', path.read_text()))
+    capsys.readouterr()
+
+    assert detect(batches) == 2
+
+    message = "detection on demo: 2 samples may be in batches that were submitted before: "
+    assert message in capsys.readouterr().err
+
+
 def test_batches_of_a_file_of_runs_share_its_cap(batches: OpenAIBatches) -> None:
-    # Three requests of the first may cost 0.003 USD: two of the second fit.
+    # Three requests of the first may cost 0.0015 USD: two of the second fit.
     config = Path("bench.toml")
     config.write_text(
         'models = ["openai/a", "openai/b", "gold"]\ndatasets = ["demo"]\ntask = "detection"\n'
-        "limit = 3\nmax_usd = 0.0055\n"
+        "limit = 3\nmax_usd = 0.00275\n"
     )
     asked = ("--config", str(config), "--base-url", f"{batches.url}/v1", "--batch")
     batches.looks = 1

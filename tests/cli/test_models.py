@@ -71,38 +71,21 @@ def shown(capsys: Capsys, *options: str) -> str:
 
 
 @pytest.mark.usefixtures("table")
-def test_the_table_and_its_sources(
-    capsys: Capsys, assert_golden: Callable[[str, str], None]
-) -> None:
-    with_sources = shown(capsys, "--sources")
-
-    assert_golden("models-sources.txt", with_sources)
-    table, _, _ = with_sources.partition("\nfirst: ")
-    assert shown(capsys) == table
-
-
-@pytest.mark.usefixtures("table")
-def test_the_models_of_one_provider(capsys: Capsys) -> None:
-    lines = shown(capsys, "--provider", "deepseek", "--sources").splitlines()
-
-    assert [line.split()[1] for line in lines if line.startswith("| ")] == ["alias", "second"]
-    assert "  https://example.org/second" in lines
-    assert "  https://example.org/third" not in lines
-
-
-def test_a_provider_without_models(capsys: Capsys) -> None:
-    assert main(["models", "--provider", "opnai"]) == 2
-    assert "unknown provider 'opnai'; did you mean 'openai'" in capsys.readouterr().err
+def test_the_table(capsys: Capsys, assert_golden: Callable[[str, str], None]) -> None:
+    assert_golden("models.txt", shown(capsys))
 
 
 @pytest.mark.usefixtures("table")
 def test_the_models_as_json(capsys: Capsys) -> None:
-    first, third = json.loads(shown(capsys, "--provider", "openai", "--json"))
-    assert {key: first[key] for key in ("alias", "model", "context", "retirement", "date")} == {
+    first, _, third = json.loads(shown(capsys, "--json"))
+    keys = ("alias", "model", "context", "retirement", "note", "source", "date")
+    assert {key: first[key] for key in keys} == {
         "alias": "first",
         "model": "openai/first-1",
         "context": 1_050_000,
         "retirement": "2027-01-14",
+        "note": "a note",
+        "source": "https://example.org/first",
         "date": "2026-11-01",
     }
     assert first["price"] == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from pii_bench.prompting.strategies import DETECTION, answer_schema, get_strateg
 from tests import anthropic_replies, mistral_replies
 from tests.builders import read_lines
 from tests.cli.conftest import leaderboard_rows, right
-from tests.protocol_server import completion
+from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -164,6 +165,33 @@ def test_the_temperature_may_be_left_to_the_provider(protocol_server: ProtocolSe
     assert '"temperature": null' in path.read_text()
 
 
+def test_a_wait_that_is_too_long_is_printed(
+    protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    protocol_server.script(api_error(429, "rate_limit_exceeded", headers={"Retry-After": "600"}))
+
+    assert OPENAI.run(protocol_server, "--task", "detection", "--limit", "3") == 1
+
+    assert re.search(
+        "rate_limit 3; run again to ask only these, after the (600|599) s that the server asks to "
+        "wait$",
+        capsys.readouterr().err,
+        re.MULTILINE,
+    )
+
+
+def test_an_empty_account_leaves_the_run_incomplete(
+    protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    protocol_server.script(right(completion), api_error(429, "insufficient_quota"))
+
+    assert OPENAI.run(protocol_server, "--concurrency", "1") == 1
+
+    assert len(protocol_server.requests) == 2
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.endswith("the account has no credit or quota left, or its limit is reached")
+
+
 def test_a_wrong_key_stops_the_run_at_once(protocol_server: ProtocolServer, capsys: Capsys) -> None:
     refusal = anthropic_replies.failure(401, "authentication_error")
     protocol_server.script(right(CLAUDE.reply), refusal)
@@ -175,7 +203,9 @@ def test_a_wrong_key_stops_the_run_at_once(protocol_server: ProtocolServer, caps
     assert detection.endswith(": 11 of 12 samples have no answer; run again to ask only these")
     assert naive.endswith(": 12 of 12 samples have no answer; run again to ask only these")
     assert last.startswith("pii-bench: provider 'anthropic' refuses model ")
-    assert last.endswith("HTTP 401 authentication_error: check the API key")
+    assert last.endswith(
+        "HTTP 401 authentication_error: check the API key (with --base-url: PII_BENCH_API_KEY)"
+    )
     (path,) = Path("results").glob("runs/*/detection/demo.jsonl")
     assert [line["id"] for line in read_lines(path)] == ["demo-0001"]
 

@@ -171,8 +171,8 @@ def test_a_setting_changed_back_reuses_its_answers(
     (path,) = Path("results").glob("runs/openai--m@*/detection/demo.jsonl")
     aside = path.with_name("demo.superseded.jsonl")
     assert (
-        "detection on demo: 12 answers to other requests (another model, prompt or setting) are "
-        f"superseded: they are kept in {aside}\n"
+        "detection on demo: 12 answers to other requests (another model, endpoint, prompt or "
+        f"setting) are superseded: they are kept in {aside}\n"
     ) in capsys.readouterr().err
     assert len(protocol_server.requests) == 24
 
@@ -285,18 +285,21 @@ def systems():
 """
 
 
+FAULT = "detection on demo: sample '{}': the plug-in returned from detect the span"
+
+
 @pytest.mark.parametrize(
     ("place", "messages"),
     [
         # The text of demo-0001 alone names Halifax.
         (
             "10**6 if 'Halifax' in text else 4",
-            ["detection on demo: sample 'demo-0001': the plug-in raised ValueError"],
+            [f"{FAULT.format('demo-0001')} 0:1000000 of a text of 935 characters"],
         ),
         (
             "-1",
             [
-                "detection on demo: sample 'demo-0005': the plug-in raised ValueError",
+                f"{FAULT.format('demo-0005')} 0:-1 of a text of 991 characters",
                 "detection on demo: and 7 more",
             ],
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -252,6 +253,31 @@ def test_a_cap_with_a_model_of_unknown_price_is_refused_before_any_call(
     ]
     assert protocol_server.requests == []
     assert not Path("results").exists()
+
+
+def test_a_given_price_is_that_of_the_models_of_unknown_price(capsys: Capsys) -> None:
+    def usd(models: list[str], *options: str) -> dict[str, float]:
+        """Return the expected cost of each run of an estimate."""
+        config = write(Path(), f"models = {models}", "limit = 3")
+        assert run(config, "--task", "query-related", "--dry-run", "--json", *options) == 0
+        records = json.loads(capsys.readouterr().out)
+        return {record["model"]: record["usd"]["expected"] for record in records}
+
+    alone = usd(["gpt-6-astra"])
+    both = usd(["gpt-6-astra", "openai/new"], "--price", "0.1,0.5")
+
+    assert both["openai/gpt-6-astra"] == alone["openai/gpt-6-astra"] > both["openai/new"] > 0
+
+
+def test_a_price_that_no_model_needs_is_refused(capsys: Capsys) -> None:
+    config = write(Path(), 'models = ["gpt-6-astra", "gold", "gpt-6-luna"]')
+
+    assert run(config, "--price", "1,2") == 2
+
+    assert capsys.readouterr().err == (
+        "pii-bench: --price is for models of unknown price; `pii-bench models` has the price of "
+        "every model of the file: gpt-6-astra, gpt-6-luna\n"
+    )
 
 
 def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:

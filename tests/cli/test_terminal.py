@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import subprocess
 from datetime import date
@@ -38,6 +39,12 @@ def test_json_output_has_no_control_characters(capsys: Capsys) -> None:
     assert json.loads(shown) == [{"model": name}]
     assert shown.replace("\n", "").isascii()
     assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("figure", [math.inf, -math.inf, math.nan])
+def test_json_output_has_no_numbers_that_json_lacks(figure: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        echo_json([{"threshold": figure}])
 
 
 @pytest.mark.parametrize(

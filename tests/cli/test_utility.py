@@ -165,6 +165,29 @@ def test_a_failed_answer_is_missing_and_retried(
     assert rows()["no-mask"]["no_answer"] == "0"
 
 
+def test_a_cap_holds_for_models_of_unknown_price_too(
+    protocol_server: ProtocolServer, capsys: Capsys
+) -> None:
+    # 100 tokens may cost 0.001 USD; an answer takes 7.
+    protocol_server.script(reply)
+    capped = ("--limit", 1, "--price", "0,10", "--answer-tokens", 100, "--max-usd")
+
+    assert not utility(protocol_server, *capped, 0.0011)
+    assert len(protocol_server.requests) == 2
+    assert "skipped_budget 1" in capsys.readouterr().err
+    assert utility(protocol_server, *capped, 0.002)
+
+
+def test_answers_and_verdicts_have_the_temperature(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(reply)
+
+    options = ("--temperature", "default", "--model", "gold+gold", "--limit", 1)
+    assert utility(protocol_server, *options, *judge(protocol_server))
+
+    assert {request.body["model"] for request in protocol_server.requests} == {"answerer", "judge"}
+    assert not [request for request in protocol_server.requests if "temperature" in request.body]
+
+
 def test_a_refusal_stops_the_run_and_keeps_the_answers(protocol_server: ProtocolServer) -> None:
     protocol_server.script(reply, reply, api_error(401))
 

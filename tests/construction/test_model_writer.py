@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import asyncio
-from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.construction.commissions import FREE, ORDERS, commission
+from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.model_writer import ROUNDS, WriterReport, write_with_model
 from pii_bench.datasets.check.run import check_samples
 from pii_bench.datasets.sample import read_native
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
-from tests.fakes import FakeModel, RecordingObserver
+from tests.construction.writers import good, written
+from tests.fakes import FakeModel, RecordingProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,35 +21,6 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Request
 
     Writer = Callable[[Request], Completion]
-
-_WORDS: Final = ("amber", "brisk", "cedar", "delta", "ember", "frost", "grove", "heron", "kelp")
-_QUERY: Final = "a courteous reply to the office about this, please, not too long."
-
-
-def written(request: Request) -> str:
-    """A text that nobody would write, but with everything in it, and unlike any other."""
-    order, number = request.sample_id.rsplit("-", 1)
-    asked = commission(ORDERS[order], int(number))
-    random = Random(request.sample_id)
-
-    def words(count: int) -> str:
-        return " ".join(random.choice(_WORDS) for _ in range(count))
-
-    told = ""
-    for tag, fact in asked.facts.items():
-        value = words(3).title() if fact.category in FREE else fact.value
-        told += f"{words(2)} {{{tag}|{value}}}. "
-    while len(told) < asked.chars + 6 * len(asked.facts):
-        told += f"{words(1)} "
-    asker = f"{request.sample_id} wants"
-    return (
-        f"=== {request.sample_id}\nregister: letter\n--- text\n{told}\n"
-        f"--- query: A2 | implied | legal | desk\nFor {asker} {words(2)}, {_QUERY}\n"
-    )
-
-
-def good(request: Request) -> Completion:
-    return Completion(f"```\n{written(request)}```", Finish.STOP)
 
 
 def forgetful(request: Request) -> Completion:
@@ -63,7 +34,7 @@ def learning(writer: Writer) -> Writer:
 
 
 def write(
-    model: FakeModel, folder: Path, limit: int = 3, observer: RecordingObserver | None = None
+    model: FakeModel, folder: Path, limit: int = 3, progress: RecordingProgress | None = None
 ) -> WriterReport:
     return asyncio.run(
         write_with_model(
@@ -72,7 +43,7 @@ def write(
             limit,
             folder,
             concurrency=2,
-            observer=observer or RecordingObserver(),
+            progress=progress or RecordingProgress(),
         )
     )
 

@@ -230,6 +230,23 @@ def test_a_call_that_hangs_times_out(case: Case, server: BatchServer) -> None:
     assert {str(error) for error in errors} == {"timeout"}
 
 
+def test_a_failed_submission_is_unsent_if_there_is_certainly_no_job(
+    case: Case, server: BatchServer
+) -> None:
+    def failure(url: str) -> CallError:
+        with pytest.raises(CallError) as caught:
+            case.ask(url, lambda service: service.submit([request()], TAG))
+        return caught.value
+
+    uploads = "files" in case.lines[0]
+    server.faults = dict.fromkeys((0, 2), Fault(Reply(500, {})))
+    # The first call is an upload, or the only one of a submission.
+    assert failure(server.url).unsent == uploads
+    if uploads:
+        assert not failure(server.url).unsent
+    assert failure("http://localhost:1").unsent
+
+
 def test_a_refused_key_stops_the_run(case: Case, server: BatchServer) -> None:
     for error in failures_at(case, server, Reply(401, {"error": {}})):
         assert isinstance(error, ProviderRefusedError)

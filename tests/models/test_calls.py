@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_bench.errors import ProviderRefusedError
+from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError, Completion, Usage
 from pii_bench.models.budget import Ledger
 from pii_bench.models.calls import (
@@ -22,6 +22,7 @@ from pii_bench.models.calls import (
     Pace,
     RateLimit,
     Retry,
+    asked_wait,
 )
 from pii_bench.models.catalog import Price
 from tests.models.simulated import DOLLAR_A_TOKEN, TimedModel, make_request, now, run
@@ -111,7 +112,9 @@ def test_consecutive_calls_without_a_connection_end_the_run() -> None:
     lose(watch, last=False)
     lose(watch, SKIPPED_BUDGET)
 
-    with pytest.raises(ProviderRefusedError, match=r"no connection to http://127\.0\.0\.1:8080/v1"):
+    with pytest.raises(
+        ProviderUnavailableError, match=r"no connection to http://127\.0\.0\.1:8080/v1"
+    ):
         lose(watch)
 
 
@@ -211,7 +214,9 @@ def test_the_third_call_without_a_connection_ends_the_run() -> None:
     inner = TimedModel(script(CallError("connection")))
     outcomes = run(ask(guard(inner), [make_request(f"s{n}") for n in range(6)]))
 
-    assert [type(outcome) for outcome in outcomes] == [CallError] * 2 + [ProviderRefusedError] * 4
+    assert [type(outcome) for outcome in outcomes] == [CallError] * 2 + [
+        ProviderUnavailableError
+    ] * 4
     assert "https://models.example/v1" in str(outcomes[2])
 
 
@@ -356,6 +361,8 @@ def test_a_wait_longer_than_two_minutes_ends_all_calls() -> None:
         f"rate_limit: not sent; {waits}",
         f"rate_limit: not sent; {waits}",
     ]
+    assert {asked_wait(str(answer)) for answer in answers} == {3600}
+    assert asked_wait("HTTP 429; 5 attempts") == 0
 
 
 def test_after_closing_calls_wait_for_each_other_in_another_event_loop() -> None:

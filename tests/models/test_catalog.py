@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import datetime as dt
 import traceback
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pii_bench.errors import InputFileError, MissingKeyError, PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import (
+    BATCH_FACTOR,
     MODELS,
     PROVIDERS,
     ModelCard,
@@ -103,7 +104,7 @@ def test_every_row_is_valid(card: ModelCard) -> None:
     assert card.provider in {*PROVIDERS, "local"}
     assert not set(card.alias) & set("/+: ")
     if card.price is not None:
-        assert 0 < (card.price.batch_factor or 1) <= 1
+        assert card.price.batch_factor in {None, BATCH_FACTOR}
     if card.status is not ModelStatus.CURRENT:
         assert card.retirement
         assert card.substitute
@@ -211,9 +212,9 @@ class TestBaseURL:
             ("http://example.org:port", "not valid"),
             ("http://example.org:99999", "not valid"),
             ("http://[::1", "not valid"),
-            (f"https://user:{KEY}@example.org/v1", "user information"),
-            (f"https://{KEY}@example.org/v1", "user information"),
-            (f"https://example.org/v1?api_key={KEY}", "query"),
+            (f"https://user:{KEY}@example.org/v1", "user information.*PII_BENCH_API_KEY"),
+            (f"https://{KEY}@example.org/v1", "user information.*PII_BENCH_API_KEY"),
+            (f"https://example.org/v1?api_key={KEY}", "query.*PII_BENCH_API_KEY"),
             (f"https://example.org/v1#{KEY}", "query"),
         ],
     )
@@ -345,6 +346,21 @@ def test_another_endpoint_needs_no_key_and_takes_any_model(
         assert model.endpoint == "http://localhost:8000"
 
 
+@pytest.mark.parametrize(
+    ("base_url", "name"),
+    [
+        ("http://localhost:8000/v1/", "openai/x@localhost:8000"),
+        ("https://models.example", "openai/x@models.example"),
+        ("https://models.example/api/v1", "openai/x@models.example"),
+        ("https://models.example/a", "openai/x@models.example/a"),
+        ("https://models.example/b/", "openai/x@models.example/b"),
+        ("https://models.example/v1beta/openai", "openai/x@models.example/v1beta/openai"),
+    ],
+)
+def test_the_name_has_the_endpoint(base_url: str, name: str) -> None:
+    assert build("openai/x", base_url).name == name
+
+
 def test_an_invalid_base_url_is_refused_without_quoting_it() -> None:
     with pytest.raises(PiiBenchError, match=r"^base URL: host or port is not valid$"):
         build("openai/x", "http://[secret")
@@ -387,3 +403,12 @@ def test_a_replay_has_a_path(tmp_path: Path) -> None:
     assert build(f"replay:{path}").name == "replay/answers"
     with pytest.raises(InputFileError, match="gone"):
         build("replay:gone.jsonl")
+
+
+def test_the_rates_of_a_price_are_all_that_a_cost_follows_from() -> None:
+    price = Price(2, 10, dt.date(2026, 11, 1), "https://example.org/prices")
+
+    assert price.rates == "2 in, 10 out"
+    assert replace(price, cached_input=0.5, cache_write=2.5).rates == (
+        "2 in, 10 out, 0.5 in from a cache, 2.5 in to a cache"
+    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.errors import ProviderRefusedError
+from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import CallError, Completion, Finish, Message, Usage
 from pii_bench.models.service import LARGEST_BODY
 from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SCHEMA, SERVICES, Adapter, Calls
@@ -221,7 +221,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("status", "remedy"),
         [
-            (401, "check the API key"),
+            (401, "check the API key (with --base-url: PII_BENCH_API_KEY)"),
             (402, "the account has no credit"),
             (403, "the key may not use this model"),
             (404, "check the model's name and the base URL"),
@@ -234,6 +234,12 @@ class TestFailures:
         start = f"provider {adapter.name!r} refuses model 'model-test': HTTP {status} some_code: "
         assert refusal.startswith(start + remedy)
         assert len(server.requests) == 1
+
+    def test_an_account_without_credit_may_have_some_later(
+        self, adapter: Adapter, ask: Asker
+    ) -> None:
+        refusals = ask.outcomes(adapter.dialect.error(status, "some_code") for status in (401, 402))
+        assert [*map(type, refusals)] == [ProviderRefusedError, ProviderUnavailableError]
 
     @pytest.mark.parametrize("status", [301, 307, 308])
     def test_a_redirect_is_not_followed(

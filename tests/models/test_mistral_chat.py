@@ -225,7 +225,7 @@ class TestErrors:
         ("reply", "remedy"),
         [
             (Reply(status=401, body={"detail": "Unauthorized"}),
-             "HTTP 401: check the API key, and whether its plan has quota left"),
+             "(with --base-url: PII_BENCH_API_KEY), and whether its plan has quota left"),
             (failure(400, "invalid_model", "Invalid model: model-test", code="1500"),
              "HTTP 400 invalid_model: check the model's name"),
             (failure(400, param="model", code="unknown_model"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.errors import ProviderRefusedError
+from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import (
     CallError,
     Completion,
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Outcome, Request
 
-ask = Calls(SERVICES["openai"].connect).ask
+CALLS = Calls(SERVICES["openai"].connect)
+ask = CALLS.ask
 
 OPENAI = "https://api.openai.com/v1"
 DEEPSEEK = "https://api.deepseek.com"
@@ -116,6 +117,13 @@ class TestAnswers:
              Usage(120, 8, cached_tokens=64)),
             ({"prompt_tokens_details": None, "completion_tokens_details": {}}, Usage(120, 8)),
             ({"prompt_tokens_details": {"cached_tokens": None}}, Usage(120, 8)),
+            # `completion_tokens` without the reasoning: xAI, then Gemini, which has no details.
+            ({"total_tokens": 222, "completion_tokens_details": {"reasoning_tokens": 94}},
+             Usage(120, 102, reasoning_tokens=94)),
+            ({"total_tokens": 222}, Usage(120, 102)),
+            ({"total_tokens": None, "completion_tokens_details": {"reasoning_tokens": 94}},
+             Usage(120, 102, reasoning_tokens=94)),
+            ({"total_tokens": 100}, Usage(120, 8)),
         ],
     )  # fmt: skip
     def test_details_of_the_usage(self, counts: dict[str, object], usage: Usage) -> None:
@@ -144,7 +152,8 @@ class TestAnswers:
             ({"choices": [{"message": {"content": [{"type": "text"}]}}]},
              "bad_response: content is not text"),
             (completion("half", finish_reason="insufficient_system_resource").body,
-             "server_error: insufficient_system_resource"),
+             "server_error: finish_reason insufficient_system_resource"),
+            (completion("half", finish_reason="error").body, "server_error: finish_reason error"),
         ],
     )  # fmt: skip
     def test_other_bodies_are_failures(self, body: object, message: str) -> None:
@@ -183,6 +192,22 @@ class TestErrors:
         outcome = outcome_of(reply)
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
+
+    @pytest.mark.parametrize(
+        ("error", "message"),
+        [
+            ({"code": 429, "message": "Provider returned error"}, "rate_limit: HTTP 429"),
+            ({"code": 502}, "server_error: HTTP 502"),
+            ({"code": "oops"}, "bad_response: no choices"),
+            ({"code": 402}, "provider 'openai' refuses model 'model-test': HTTP 402: "),
+        ],
+    )
+    def test_an_error_may_have_the_status_of_a_success(
+        self, server: ProtocolServer, error: dict[str, object], message: str
+    ) -> None:
+        for body in ({"error": error}, {"error": error, "choices": []}):
+            server.script(Reply(body=body))
+            assert str(CALLS.failure_of(server.url)).startswith(message)
 
     @pytest.mark.parametrize(
         ("reply", "remedy"),
@@ -286,11 +311,12 @@ def test_a_refused_job_has_the_reason(batches: OpenAIBatches, code: str) -> None
     state, results = CASE.ask(batches.url, lambda service: run_job(service, [request()]))
 
     assert (state.ended, results) == (True, {})
-    assert isinstance(state.absent, ProviderRefusedError)
+    later = code == "token_limit_exceeded"
+    assert type(state.absent) is (ProviderUnavailableError if later else ProviderRefusedError)
     assert f"provider 'openai' refuses model 'model-test': batch failed {code}: " in str(
         state.absent
     )
-    assert ("--limit" in str(state.absent)) == (code == "token_limit_exceeded")
+    assert ("--limit" in str(state.absent)) == later
 
 
 def test_the_lines_of_requests_are_ascii(batches: OpenAIBatches) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from pii_bench.ranking.costs import (
     Bill,
     bill,
     seconds_per_document,
+    stored_seconds_per_document,
     usd_per_document,
 )
 from pii_bench.runs.records import Failure, RunRecord
@@ -90,6 +92,19 @@ def test_without_a_price_or_counts_no_price_is_made_up() -> None:
     assert usd_per_document([record(THOUSAND_IN_HUNDRED_OUT)], None) is None
     assert usd_per_document([record(UNCOUNTED)], PRICE) is None
     assert usd_per_document([], PRICE) is None
+
+
+def test_the_stored_time_of_a_document_is_that_of_all_its_calls() -> None:
+    one, two = (replace(UNCOUNTED, seconds=seconds) for seconds in (1.0, 2.0))
+    records = [
+        record(one),
+        record(Draws((one, two))),
+        record(Draws((one, UNCOUNTED))),
+        record(Failure("timeout", "")),
+    ]
+
+    assert stored_seconds_per_document(records) == 2.0
+    assert stored_seconds_per_document([record(UNCOUNTED)]) is None
 
 
 class Sleeper:

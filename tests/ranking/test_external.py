@@ -32,7 +32,7 @@ from pii_bench.ranking.external import (
 from pii_bench.ranking.rows import Source, find_rows, rank, system_name
 from pii_bench.ranking.stored import collect, read_runs, update
 from pii_bench.systems import catalog
-from pii_bench.systems.catalog import ENTRY_POINTS
+from pii_bench.systems.plug_ins import ENTRY_POINTS
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset

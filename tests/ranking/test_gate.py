@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +15,7 @@ from pii_bench.ranking.gate import (
     shortfalls,
     write_baseline,
 )
-from pii_bench.ranking.rows import Row, Source
+from pii_bench.ranking.rows import HEADLINE_NAMES, Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.tasks import Task
 
@@ -25,11 +27,11 @@ SCORES = Scores(("s0",), ("s0",), (0.7,), ((0.7,), (0.7,)))
 OTHER_SAMPLE = Scores(("t0",), ("t0",), (0.7,), ((0.7,), (0.7,)))
 
 
-def row(h: float, task: Task = MASKING) -> Row:
+def row(h: float, task: Task = MASKING, name: str = "") -> Row:
     """Twelve samples with the same figure, so that any difference is significant."""
     ids = tuple(f"s{number}" for number in range(12))
     values = (h,) * 12
-    name = "h" if task is MASKING else "f1"
+    name = name or HEADLINE_NAMES[task]
     scores = Scores(ids, ids, values, (values, values) if task is MASKING else None)
     return Row(
         source=Source.RUN,
@@ -101,13 +103,47 @@ def test_only_what_is_significantly_below_the_baseline_is_told(tmp_path: Path) -
     ]
 
 
+def test_a_detector_without_a_headline_is_compared_by_ent_f1(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    before = row(0.7, Task.DETECTION, "ent_f1")
+    strict = row(0.4, Task.DETECTION).by_sample
+    with_both = replace(before, by_sample={**strict, **before.by_sample})
+    worse = row(0.5, Task.DETECTION, "ent_f1")
+    expected = ["demo, detection: ent_f1 is 0.500, the baseline's 0.700 (p 0.000)"]
+
+    for other in (before, with_both):
+        write_baseline(path, [other])
+        assert list(shortfalls([worse], [], read_baseline(path))) == expected
+        assert list(shortfalls([before], [], read_baseline(path))) == []
+
+
+def test_a_baseline_without_a_figure_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+
+    with pytest.raises(PiiBenchError, match=r"baseline\.json: no row has a figure that"):
+        write_baseline(path, [replace(row(0.7), by_sample={})])
+    assert not path.exists()
+
+
+def test_a_baseline_from_before_figures_had_names_is_of_headlines(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    write_baseline(path, [row(0.7)])
+    records = json.loads(path.read_bytes())
+    assert records[0].pop("figure") == "h"
+    path.write_text(json.dumps(records), encoding="utf-8")
+
+    assert list(shortfalls([row(0.4)], [], read_baseline(path))) == [
+        "demo, masking: h is 0.400, the baseline's 0.700 (p 0.000)"
+    ]
+
+
 @pytest.mark.parametrize(
     "baseline",
     [
         pytest.param({}, id="empty"),
-        pytest.param({("dev", MASKING): SCORES}, id="of another dataset"),
-        pytest.param({("demo", Task.DETECTION): SCORES}, id="of another task"),
-        pytest.param({("demo", MASKING): OTHER_SAMPLE}, id="of another sample"),
+        pytest.param({("dev", MASKING): {"h": SCORES}}, id="of another dataset"),
+        pytest.param({("demo", Task.DETECTION): {"h": SCORES}}, id="of another task"),
+        pytest.param({("demo", MASKING): {"h": OTHER_SAMPLE}}, id="of another sample"),
     ],
 )
 def test_a_row_that_the_baseline_lacks_is_an_error(baseline: Baseline) -> None:
@@ -119,8 +155,8 @@ def test_a_baseline_of_some_samples_is_told() -> None:
     some = Scores(("s0", "t0"), ("s0", "t0"), (0.7, 0.7), ((0.7, 0.7), (0.7, 0.7)))
     (every,) = row(0.7).by_sample.values()
 
-    assert list(partly_compared([row(0.7)], {("demo", MASKING): every})) == []
-    assert list(partly_compared([row(0.7)], {("demo", MASKING): some})) == [
+    assert list(partly_compared([row(0.7)], {("demo", MASKING): {"h": every}})) == []
+    assert list(partly_compared([row(0.7)], {("demo", MASKING): {"h": some}})) == [
         "demo, masking: 1 of 12 samples are compared, the baseline lacks the others"
     ]
 

@@ -195,9 +195,10 @@ def masking(source: Source, model: str, strategy: str, h: float, dataset: str = 
 
 
 def test_a_run_stands_above_the_ladder_and_the_best_published_figure() -> None:
+    multi = {"h": 0.5, "protection": 0.9, "retention": 0.345}
     rows = [
         masking(Source.RUN, "m", "naive", 0.7),
-        masking(Source.RUN, "m", "naive", 0.5, dataset="multi"),
+        row(Source.RUN, "m", "naive", Task.MASKING, multi, dataset="multi"),
         masking(Source.REFERENCE, "gold", "random", 0.4),
         masking(Source.REFERENCE, "bilstm-crf", "gold", 0.9),
         masking(Source.REFERENCE, "spacy", "embedding", 0.3),
@@ -218,11 +219,28 @@ def test_a_run_stands_above_the_ladder_and_the_best_published_figure() -> None:
         "told what is needed (bilstm-crf+gold)     0.900\n"
         "best published, on the paper's data     (0.850)\n"
         "\n"
-        "Of the values that a query does not need, 40% can still be read.\n"
-        "Of those that it needs, 25% are hidden.\n"
+        "Of the values that a query does not need, 40% (single) and 10% (multi) can still be "
+        "read.\n"
+        "Of those that it needs, 25% (single) and 66% (multi) are hidden.\n"
         "H on single is 0.700: choosing at random gives 0.400, and being told what is needed "
         "0.900.\n"
     )
+
+
+def test_the_best_published_figure_is_of_a_system_and_the_papers_people_are_beside() -> None:
+    rows = [
+        row(Source.RUN, "m", "naive", Task.QUERY_RELATED, {"f1": 0.5}),
+        row(Source.PUBLISHED, "b", "naive", Task.QUERY_RELATED, {"f1": 0.7}),
+        row(Source.PUBLISHED, "a", "naive", Task.QUERY_RELATED, {"f1": 0.6}),
+        row(Source.PUBLISHED, "human", "", Task.QUERY_RELATED, {"f1": 0.95}),
+    ]
+
+    lines = summarise(rows, {("m", "naive", "single")}, [Task.QUERY_RELATED]).splitlines()
+
+    assert [line.rsplit(maxsplit=1) for line in lines[-2:]] == [
+        ["best published, on the paper's data", "0.700"],
+        ["people, on the paper's data", "0.950"],
+    ]
 
 
 def test_no_leak_is_claimed_if_no_sample_has_a_usable_answer() -> None:
@@ -275,7 +293,11 @@ def test_blind_readers_stand_beside_queries() -> None:
 def test_no_line_is_wider_than_a_terminal() -> None:
     long = "provider/a-model-with-a-name-that-goes-on-and-on-2026-11-22-preview"
     sets = ("single", "multi", "hard", "distract")
-    rows = [masking(Source.RUN, long, "self-consistency", 0.5, dataset=name) for name in sets]
+    rates = {Status.OK: 0.75, Status.MALFORMED: 0.25}
+    rows = [
+        replace(masking(Source.RUN, long, "self-consistency", 0.5, dataset=name), rates=rates)
+        for name in sets
+    ]
     ran = {(long, "self-consistency", name): None for name in sets}
 
     assert max(map(len, summarise(rows, ran, [Task.MASKING]).splitlines())) <= 100

@@ -93,6 +93,28 @@ def test_reference_runs_are_ranked_with_the_rest() -> None:
     assert ranks(*rows) == [("b", 1), ("a", 2)]
 
 
+def test_a_run_and_the_reference_that_it_repeats_count_once() -> None:
+    both = [row(0.9, model="a", source=source) for source in (Source.RUN, Source.REFERENCE)]
+    others = [row(0.5, model="b"), row(0.5, model="c", source=Source.REFERENCE)]
+    changed = row(0.2, model="b", source=Source.REFERENCE)
+
+    found = rank([*both, *others, changed])
+
+    assert [(each.model, each.rank) for each in found] == [
+        ("a", 1),
+        ("a", 1),
+        ("b", 2),
+        ("c", 2),
+        ("b", 4),
+    ]
+
+
+def test_no_difference_is_to_be_detected_between_a_run_and_the_reference_that_it_repeats() -> None:
+    both = [row(0.9, source=source) for source in (Source.RUN, Source.REFERENCE)]
+
+    assert [each.detectable for each in rank(both)] == [None, None]
+
+
 def test_each_dataset_and_task_has_its_own_ranks() -> None:
     rows = [
         row(0.1, model="a", dataset="hard"),

@@ -18,6 +18,7 @@ from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
+from tests.conftest import REPOSITORY
 from tests.ranking.stored_runs import ANN, BO, FAILED, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
@@ -268,7 +269,35 @@ def test_detection_of_anything_else_composes_nothing(
     )
     store_run(runs, dataset, "naive", {"s1": "### Answer: []", "s2": "### Answer: []"})
 
-    assert [task for _, task in rows(runs)].count(Task.MASKING) == 0
+    assert Task.MASKING not in {row.task for row in collect(runs.parent).rows}
+
+
+def test_masking_that_lacks_only_a_setting_is_left_out_with_the_reason(
+    runs: Path, dataset: Dataset
+) -> None:
+    settings = {"onnxruntime": "1.32.0", "seed": 1}
+    store_run(runs, dataset, "detection", {"s1": ANN}, settings=settings)
+    for strategy, version in (("naive", "1.31.1"), ("self-cot", "1.32.0")):
+        answers = {"s1": "### Answer: []"}
+        settings = {"onnxruntime": version, "seed": 1}
+        store_run(runs, dataset, strategy, answers, settings=settings)
+
+    (reason,) = collect(runs.parent).left_out
+    assert reason == (
+        f"masking of fake/one, naive on {dataset.source}: the detection was run with other "
+        "settings (onnxruntime 1.32.0, not 1.31.1); run both again"
+    )
+
+
+def test_every_reference_run_of_queries_has_the_detection_for_masking(tmp_path: Path) -> None:
+    (tmp_path / "reference").symlink_to(REPOSITORY / "results/reference")
+
+    found = read_runs(tmp_path)
+
+    answers = [run for run in found.runs if run.task is Task.QUERY_RELATED]
+    assert found.left_out == ()
+    assert answers
+    assert [run.manifest for run in answers if run.detection is None] == []
 
 
 def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) -> None:
@@ -290,6 +319,14 @@ def test_a_row_says_who_was_sent_unmasked_text(runs: Path, dataset: Dataset) -> 
     store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
 
     assert {row.unmasked_text_to for row in rows(runs).values()} == {AWAY}
+
+
+def test_of_recorded_answers_nobody_knows_who_was_sent_the_text(
+    runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, model="replay/answers")
+
+    assert [row.unmasked_text_to for row in rows(runs).values()] == [UNKNOWN_RECIPIENT]
 
 
 def test_masking_was_sent_to_whoever_was_sent_either_question(runs: Path, dataset: Dataset) -> None:
@@ -360,7 +397,11 @@ def test_a_vote_takes_no_detection_of_another_endpoint(runs: Path, dataset: Data
     store_run(runs, dataset, "detection", {"s1": ANN}, settings={"endpoint": "http://b"})
     store_run(runs, dataset, "self-consistency-vote", {"s1": ["[]"]}, settings=VOTE)
 
-    assert ("self-consistency-vote", Task.MASKING) not in rows(runs)
+    found = collect(runs.parent)
+
+    assert Task.MASKING not in {row.task for row in found.rows}
+    (reason,) = found.left_out
+    assert "(endpoint http://b, not None)" in reason
 
 
 SCHEMA = {"output": "schema"}

@@ -19,7 +19,7 @@ from pii_bench.runs.batch import Polling, run_batch
 from pii_bench.runs.records import RunRecord
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from tests.builders import make_sample
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -155,12 +155,12 @@ class Bench:
     service: FakeService = field(default_factory=FakeService)
     clock: Clock = field(default_factory=Clock)
     system: PromptedSystem = field(default_factory=lambda: fake_system(FakeModel()))
-    observer: RecordingObserver = field(default_factory=RecordingObserver)
+    progress: RecordingProgress = field(default_factory=RecordingProgress)
     running: int = 0
 
     def run(self, samples: Sequence[Sample] = SAMPLES, *, wait: bool = True) -> None:
         requests = self.hashes()
-        self.observer = RecordingObserver()
+        self.progress = RecordingProgress()
         with RunStore(self.files, requests) as store:
             self.running = asyncio.run(
                 run_batch(
@@ -170,7 +170,7 @@ class Bench:
                     files=self.files,
                     requests=requests,
                     service=self.service,
-                    observer=self.observer,
+                    progress=self.progress,
                     polling=self.clock.polling(wait=wait),
                 )
             )

@@ -12,7 +12,7 @@ from pii_bench.models.batch import BatchLimits
 from pii_bench.runs.batch import require_prompted
 from pii_bench.runs.records import Failure
 from pii_bench.runs.store import read_lines
-from pii_bench.systems.prompted import VotedSystem
+from pii_bench.systems.prompted import DrawnSystem
 from tests.fakes import FakeModel, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES, START, Bench, FakeService
 
@@ -26,7 +26,7 @@ def test_one_job_answers_all_samples(bench: Bench) -> None:
 
     assert bench.service.submitted == [IDS]
     assert bench.stored() == bench.expected()
-    assert (bench.observer.start, bench.observer.failed) == ((0, 6), [False] * 6)
+    assert (bench.progress.start, bench.progress.failed) == ((0, 6), [False] * 6)
     assert bench.running == 0
 
 
@@ -37,7 +37,7 @@ def test_answered_samples_are_not_submitted_again(bench: Bench) -> None:
 
     assert bench.service.submitted == [["s1", "s2"], ["s3", "s4"]]
     assert bench.stored() == bench.expected(SAMPLES[:4])
-    assert bench.observer.start == (2, 4)
+    assert bench.progress.start == (2, 4)
 
 
 def test_the_provider_is_not_called_when_every_sample_is_answered(bench: Bench) -> None:
@@ -119,13 +119,13 @@ def test_pauses_grow_to_a_minute(bench: Bench) -> None:
     assert pauses[-1] == 60.0
 
 
-def test_the_observer_sees_the_progress_of_the_jobs(bench: Bench) -> None:
+def test_the_progress_of_the_jobs_is_told(bench: Bench) -> None:
     bench.service.limits = BatchLimits(requests=4, size=10**6)
     bench.service.looks = 2
 
     bench.run()
 
-    assert bench.observer.waits == [(0, 6), (0, 6)]
+    assert bench.progress.waits == [(0, 6), (0, 6)]
 
 
 def test_a_job_that_does_not_end_in_time_is_left_to_the_next_run(bench: Bench) -> None:
@@ -157,7 +157,7 @@ def test_failures_are_recorded_and_submitted_again_by_the_next_run(bench: Bench)
         "s3": Failure("bad_request", "HTTP 400"),
         "s4": Failure("bad_response", "not among the results of its batch"),
     }
-    assert sorted(bench.observer.failed) == [False, False, False, True, True, True]
+    assert sorted(bench.progress.failed) == [False, False, False, True, True, True]
 
     bench.service.outcome = FakeService().outcome
     bench.run()
@@ -216,7 +216,7 @@ def test_answers_to_changed_requests_are_stored_as_superseded(bench: Bench) -> N
     assert bench.service.submitted == [IDS, IDS]
     assert bench.stored() == bench.expected()
     assert sorted(superseded(bench), key=lambda record: record.id) == old
-    assert bench.observer.failed == [False] * 6
+    assert bench.progress.failed == [False] * 6
 
 
 def test_changed_requests_are_submitted_while_the_old_job_runs(bench: Bench) -> None:
@@ -258,7 +258,7 @@ def test_a_shorter_run_collects_the_whole_job(bench: Bench) -> None:
     bench.run(SAMPLES[:2])
 
     assert bench.stored() == bench.expected()
-    assert (bench.observer.start, len(bench.observer.failed)) == ((0, 2), 2)
+    assert (bench.progress.start, len(bench.progress.failed)) == ((0, 2), 2)
 
 
 def test_only_systems_with_one_call_per_sample_run_in_batches() -> None:
@@ -266,4 +266,4 @@ def test_only_systems_with_one_call_per_sample_run_in_batches() -> None:
 
     assert require_prompted(system) is system
     with pytest.raises(PiiBenchError, match=r"'fake/one' \(naive\) cannot be run in batches"):
-        require_prompted(VotedSystem(system, 3))
+        require_prompted(DrawnSystem(system, "votes", 3))

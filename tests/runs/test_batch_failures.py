@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.errors import PiiBenchError, ProviderRefusedError
+from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion
 from pii_bench.models.batch import RESULTS_GONE, BatchLimits
@@ -15,7 +15,7 @@ from pii_bench.runs.batch import run_batch
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from tests.batch_server import Fault
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.models.adapters import SERVICES
 from tests.models.batch_cases import CASES, Case
 from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, make_bench
@@ -66,7 +66,7 @@ def test_a_call_that_fails_at_any_step_is_retried(
 
     assert bench.service.submitted == [IDS]
     assert bench.files.responses.read_bytes() == undisturbed
-    assert bench.observer.failed == [False] * 6
+    assert bench.progress.failed == [False] * 6
 
 
 def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> None:
@@ -76,7 +76,7 @@ def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> Non
 
     bench.run()
 
-    assert (bench.observer.start, bench.observer.failed) == ((2, 6), [False] * 4)
+    assert (bench.progress.start, bench.progress.failed) == ((2, 6), [False] * 4)
 
 
 def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
@@ -85,7 +85,7 @@ def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
 
     bench.run()
 
-    assert bench.observer.failed == [True] * 6
+    assert bench.progress.failed == [True] * 6
     assert [record.id for record in bench.stored()] == IDS
 
 
@@ -233,7 +233,11 @@ def test_a_run_gives_up_after_thirty_failed_calls_in_a_row(bench: Bench) -> None
 def test_an_unreachable_provider_ends_the_run_within_a_minute(bench: Bench) -> None:
     bench.service.faults = dict.fromkeys(range(1000), CallError("connection"))
 
-    with pytest.raises(PiiBenchError, match=r"its batch API was not reached in \d\d s; "):
+    message = (
+        r"its batch API was not reached in \d\d s; results so far are saved, and a batch may have "
+        r"been submitted: run again to find out$"
+    )
+    with pytest.raises(ProviderUnavailableError, match=message):
         bench.run()
 
     assert 30 <= bench.clock.now - START <= 60
@@ -242,6 +246,18 @@ def test_an_unreachable_provider_ends_the_run_within_a_minute(bench: Bench) -> N
     bench.run()
     assert bench.service.submitted == [IDS]
     assert bench.stored() == bench.expected()
+
+
+def test_a_submission_that_reached_no_provider_leaves_no_job(bench: Bench) -> None:
+    fault = CallError("connection", unsent=True)
+    bench.service.faults = dict.fromkeys(range(1000), fault)
+
+    with pytest.raises(PiiBenchError, match=r"and no batch was submitted: run again to submit it"):
+        bench.run()
+
+    assert set(bench.service.steps) == {"submit"}
+    assert 30 <= bench.clock.now - START <= 60
+    assert not bench.files.batches.exists()
 
 
 def test_an_unknown_job_is_reported_with_the_file_that_lists_it(bench: Bench) -> None:
@@ -283,7 +299,7 @@ async def run_over_http(case: Case, url: str, files: RunFiles, clock: Clock) -> 
                 files=files,
                 requests=requests,
                 service=build_batch_service(model),
-                observer=RecordingObserver(),
+                progress=RecordingProgress(),
                 polling=clock.polling(),
             )
     finally:

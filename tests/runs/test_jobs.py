@@ -4,7 +4,7 @@ from pii_bench.models.base import Sampling
 from pii_bench.models.calls import CallPolicy
 from pii_bench.prompting.strategies import get_strategy, load_prompt
 from pii_bench.runs.jobs import ledger_of
-from pii_bench.systems.catalog import plug_ins
+from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.prompted import PromptedSystem
 from tests.fakes import FakeModel, fake_system
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.runs.responses import compose, read_response, vote
+from pii_bench.systems.faults import fault
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 
@@ -150,10 +151,17 @@ def test_a_piece_without_an_answer_fails_the_text() -> None:
     assert read_labels('{"PII": {"AGE": ["41"]}}', "What a day.") == Prediction(Status.MALFORMED)
 
 
-@pytest.mark.parametrize("task", [Task.DETECTION, Task.MASKING])
-def test_only_query_related_answers_vote(task: Task) -> None:
-    with pytest.raises(ValueError, match=f"^{task} has no vote"):
-        read_response(task, Draws((Completion("[]"),)))
+@pytest.mark.parametrize(
+    ("task", "response"),
+    [
+        (Task.MASKING, Completion("[]")),
+        *[(task, Draws((Completion("[]"),))) for task in Task if task is not Task.QUERY_RELATED],
+    ],
+)
+def test_a_response_that_the_task_has_not_is_malformed(
+    task: Task, response: Completion | Draws
+) -> None:
+    assert read_response(task, response) == Prediction(Status.MALFORMED)
 
 
 def answers(*draws: tuple[str, ...]) -> list[Prediction]:
@@ -231,11 +239,6 @@ def test_texts_of_every_draw_are_chosen_and_texts_of_no_draw_are_not(
     assert set.intersection(*map(set, draws)) <= chosen <= set.union(*map(set, draws))
 
 
-def test_masking_has_no_responses() -> None:
-    with pytest.raises(ValueError, match="compose it from the other two"):
-        read_response(Task.MASKING, Completion("[]"))
-
-
 def test_a_detection_and_a_relevance_prediction_compose() -> None:
     assert compose(DETECTED, RELATED) == Prediction(Status.OK, subjects=SUBJECTS, related=("32",))
 
@@ -275,6 +278,11 @@ def test_a_failed_call_takes_precedence_over_a_failure_of_the_model(
 )
 def test_a_response_that_is_a_prediction_is_returned(task: Task, prediction: Prediction) -> None:
     assert read_response(task, prediction) == prediction
+
+
+@pytest.mark.parametrize("task", Task)
+def test_a_fault_of_a_plug_in_is_malformed(task: Task) -> None:
+    assert read_response(task, fault("raised KeyError")) == Prediction(Status.MALFORMED)
 
 
 def test_a_prediction_of_another_task_is_malformed() -> None:

@@ -14,7 +14,7 @@ from pii_bench.models.base import CallError, Completion, Request, Sampling
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def run(
     samples: Sequence[Sample] = SAMPLES,
     *,
     concurrency: int = 1,
-) -> RecordingObserver:
-    observer = RecordingObserver()
+) -> RecordingProgress:
+    progress = RecordingProgress()
     requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
     with RunStore(files, requests) as store:
-        asyncio.run(run_system(system, samples, store, concurrency=concurrency, observer=observer))
-    return observer
+        asyncio.run(run_system(system, samples, store, concurrency=concurrency, progress=progress))
+    return progress
 
 
 def stored(files: RunFiles) -> list[RunRecord]:
@@ -58,14 +58,14 @@ def test_every_sample_is_asked_once_and_its_answer_is_stored(files: RunFiles) ->
     model = FakeModel(echo)
     system = fake_system(model)
 
-    observer = run(system, files)
+    progress = run(system, files)
 
     assert model.asked == IDS
     assert stored(files) == [
         RunRecord(sample.id, system.request_hash(sample), Completion(f"answer to {sample.id}"))
         for sample in SAMPLES
     ]
-    assert (observer.start, observer.failed) == ((0, 6), [False] * 6)
+    assert (progress.start, progress.failed) == ((0, 6), [False] * 6)
 
 
 def test_a_second_run_asks_nothing(files: RunFiles) -> None:
@@ -73,10 +73,10 @@ def test_a_second_run_asks_nothing(files: RunFiles) -> None:
     before = files.responses.read_bytes()
     model = FakeModel()
 
-    observer = run(fake_system(model), files)
+    progress = run(fake_system(model), files)
 
     assert model.asked == []
-    assert (observer.start, observer.failed) == ((6, 6), [])
+    assert (progress.start, progress.failed) == ((6, 6), [])
     assert files.responses.read_bytes() == before
 
 
@@ -84,10 +84,10 @@ def test_a_longer_run_asks_only_the_new_samples(files: RunFiles) -> None:
     run(fake_system(FakeModel()), files, SAMPLES[:2])
     model = FakeModel()
 
-    observer = run(fake_system(model), files, SAMPLES[:4])
+    progress = run(fake_system(model), files, SAMPLES[:4])
 
     assert model.asked == ["s3", "s4"]
-    assert observer.start == (2, 4)
+    assert progress.start == (2, 4)
 
 
 def test_a_shorter_run_removes_no_answers(files: RunFiles) -> None:
@@ -120,9 +120,9 @@ def test_the_stored_file_does_not_depend_on_the_order_of_the_answers(
 
 
 def test_a_failed_call_is_recorded_and_the_run_goes_on(files: RunFiles) -> None:
-    observer = run(fake_system(FakeModel(fail_two)), files)
+    progress = run(fake_system(FakeModel(fail_two)), files)
 
-    assert observer.failed == [False, True, False, False, True, False]
+    assert progress.failed == [False, True, False, False, True, False]
     assert [record.id for record in stored(files)] == IDS
     assert [r.id for r in stored(files) if r.response == Failure("server_error", "HTTP 503")] == [
         "s2",
@@ -200,7 +200,7 @@ def test_a_cancelled_run_keeps_the_answers_so_far(files: RunFiles) -> None:
         return echo(request)
 
     async def start() -> None:
-        coroutine = run_system(system, SAMPLES, store, concurrency=1, observer=RecordingObserver())
+        coroutine = run_system(system, SAMPLES, store, concurrency=1, progress=RecordingProgress())
         running.append(asyncio.create_task(coroutine))
         await running[0]
 
@@ -248,9 +248,9 @@ def test_a_change_of_the_request_supersedes_the_stored_answers(
     system = changed()
     assert system.request_hash(SAMPLES[0]) != fake_system(FakeModel()).request_hash(SAMPLES[0])
 
-    observer = run(system, files)
+    progress = run(system, files)
 
-    assert observer.start == (0, 6)
+    assert progress.start == (0, 6)
     assert files.superseded.read_bytes() == old
 
 

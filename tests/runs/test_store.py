@@ -18,16 +18,11 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
 from pii_bench.runs.records import (
-    DatasetRef,
     Failure,
-    Manifest,
     RunRecord,
     encode_record,
-    write_manifest,
 )
 from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.base import SystemCard
-from pii_bench.tasks import Task
 from tests.cli.command import environment
 from tests.full_disk import no_file_longer_than
 
@@ -84,6 +79,7 @@ def test_no_name_leads_out_of_the_results_folder(tmp_path: Path) -> None:
         ("bilstm-crf", "bilstm-crf"),
         ("openai/org/m", "openai--org--m"),
         ("openai/m@localhost:8000", "openai--m@localhost--8000"),
+        ("openai/m@localhost:8000/a", "openai--m@localhost--8000--a-"),
         ("local/m", "local--m"),
         ("local--m", "local--m-"),
         ("local//m", "local--m-"),
@@ -112,20 +108,6 @@ def test_two_names_never_share_a_folder(names: list[str]) -> None:
     one, other = (RunFiles.at(Path("runs"), name, "naive", "demo") for name in names)
 
     assert one.responses != other.responses
-
-
-def test_a_run_of_an_earlier_version_without_a_hash_is_found(tmp_path: Path) -> None:
-    folder = tmp_path / "local--m"
-    manifest = folder / "naive" / "demo.run.json"
-    card = SystemCard(
-        "local--m", "naive", prompt_sha256="0", task=Task.QUERY_RELATED, oracle=False, settings={}
-    )
-    manifest.parent.mkdir(parents=True)
-    write_manifest(manifest, Manifest(card, DatasetRef("demo", "demo", "0", 12)))
-
-    assert RunFiles.at(tmp_path, "local--m", "naive", "demo").manifest == manifest
-    assert RunFiles.at(tmp_path, "local/m", "naive", "demo").manifest == manifest
-    assert RunFiles.at(tmp_path, "local m", "naive", "demo").model_folder != folder
 
 
 def test_an_appended_record_is_stored_at_once_and_kept(files: RunFiles) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pii_bench.errors import PiiBenchError
 from pii_bench.systems.base import SystemCard, require_local
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.prompted import VotedSystem
+from pii_bench.systems.prompted import DrawnSystem
 from pii_bench.tasks import Task
 from tests.fakes import FakeModel, fake_system
 
@@ -22,7 +22,7 @@ CARD = SystemCard("mine", "system", "", Task.DETECTION, oracle=False, settings={
 def test_a_model_on_this_machine_is_local(endpoint: str | None) -> None:
     system = fake_system(FakeModel(endpoint=endpoint))
 
-    require_local([system, VotedSystem(system)])
+    require_local([system, DrawnSystem(system, "votes", 3)])
 
 
 @pytest.mark.parametrize("name", ["gold+gold", "bilstm-crf+keyword", "bilstm-crf"])
@@ -41,7 +41,7 @@ def test_a_model_on_another_machine_is_refused(endpoint: str) -> None:
         f"openai ({endpoint}), which is not this machine"
     )
 
-    for systems in ([away], [fake_system(FakeModel()), away], [VotedSystem(away)]):
+    for systems in ([away], [fake_system(FakeModel()), away], [DrawnSystem(away, "votes", 3)]):
         with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}$"):
             require_local(systems)
 

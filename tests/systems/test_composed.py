@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +21,7 @@ from pii_bench.systems.composed import (
     PredictedRelevance,
     compose_systems,
 )
+from pii_bench.systems.faults import FaultError
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
@@ -28,14 +29,14 @@ from tests.builders import make_sample
 from tests.systems.fakes import NumbersNeeded, WordDetector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.base import System
     from pii_bench.systems.composed import EntitySource, RelevanceSource
 
 
-def entities_by(detect: Callable[[str], list[DetectedSpan]]) -> DetectedEntities:
+def entities_by(detect: Callable[[str], Iterable[DetectedSpan]]) -> DetectedEntities:
     return DetectedEntities(SimpleNamespace(name="any", identity={}, types=(), detect=detect))
 
 
@@ -100,6 +101,42 @@ def test_a_span_outside_the_text_is_an_error(span: tuple[int, int], *, kept: boo
 
     with nullcontext() if kept else pytest.raises(ValueError, match="of a text of 14 characters"):
         assert [each.start for each in source.entities(sample)] == [0]
+
+
+async def not_awaited(_: str) -> list[DetectedSpan]:
+    return []
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.parametrize(
+    ("detect", "what"),
+    [
+        (lambda _: None, "returned NoneType from detect, not spans"),
+        (not_awaited, "returned coroutine from detect, not spans"),
+        (lambda _: [(0, 3, "PER")], "returned tuple from detect, not DetectedSpan"),
+    ],
+)
+def test_a_result_that_is_no_spans_is_an_error(detect: Any, what: str) -> None:
+    with pytest.raises(FaultError, match=f"^{what}"):
+        entities_by(detect).entities(make_sample())
+
+
+def test_a_generator_of_spans_serves_every_use_of_a_text() -> None:
+    entities = entities_by(lambda _: (DetectedSpan(*span, PiiType.PER) for span in [(0, 3)]))
+
+    detection, related = both(entities, PredictedRelevance(NumbersNeeded(threshold=0.0)))
+
+    assert answer(detection, make_sample()).subjects == ((("Ann", "PER"),),)
+    assert answer(related, make_sample()).related == ("Ann",)
+
+
+def test_a_list_of_spans_that_a_detector_uses_again_is_copied() -> None:
+    spans = [DetectedSpan(0, 3, PiiType.PER)]
+    entities = entities_by(lambda _: spans)
+    first = entities.entities(make_sample())
+    spans.clear()
+
+    assert entities.entities(make_sample()) == first != []
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,9 @@ from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore, read_lines
 from pii_bench.systems import prompted
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.prompted import ChunkedSystem, PromptedSystem, VotedSystem, pieces
+from pii_bench.systems.prompted import DrawnSystem, PromptedSystem, pieces
 from tests.builders import make_sample, write_lines
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,11 +84,10 @@ def numbered(request: Request) -> Completion:
     return Completion(f"draw {request.draw}")
 
 
-def voted(model: FakeModel | None = None, votes: int = 3) -> VotedSystem:
+def voted(model: FakeModel | None = None, votes: int = 3) -> DrawnSystem:
     sampling = Sampling(temperature=0.7)
-    return VotedSystem(
-        fake_system(model or FakeModel(numbered), "self-consistency-vote", sampling), votes
-    )
+    prompted = fake_system(model or FakeModel(numbered), "self-consistency-vote", sampling)
+    return DrawnSystem(prompted, "votes", votes)
 
 
 def failing(errors: Sequence[Exception | None]) -> Callable[[Request], Completion]:
@@ -179,7 +179,7 @@ def test_a_sample_with_a_failed_draw_is_repeated_entirely(tmp_path: Path) -> Non
     left = []
     for _ in range(3):
         with RunStore(files, requests) as store:
-            run = run_system(system, [SAMPLE], store, concurrency=1, observer=RecordingObserver())
+            run = run_system(system, [SAMPLE], store, concurrency=1, progress=RecordingProgress())
             asyncio.run(run)
         left.append([record.response for _, record in read_lines(files.responses)])
 
@@ -188,15 +188,22 @@ def test_a_sample_with_a_failed_draw_is_repeated_entirely(tmp_path: Path) -> Non
     assert asked == [0, 1, 2, 0, 1, 2]
 
 
-@pytest.mark.parametrize("votes", [0, -1])
-def test_fewer_than_one_vote_is_an_error(votes: int) -> None:
-    with pytest.raises(PiiBenchError, match=rf"^votes must be at least 1, not {votes}$"):
-        voted(votes=votes)
+@pytest.mark.parametrize("setting", ["votes", "chunk"])
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_number_below_one_is_an_error(setting: Literal["votes", "chunk"], number: int) -> None:
+    with pytest.raises(PiiBenchError, match=rf"^{setting} must be at least 1, not {number}$"):
+        DrawnSystem(fake_system(FakeModel()), setting, number)
 
 
-def chunked(model: FakeModel | None = None, chunk: int = 20) -> ChunkedSystem:
+def test_the_hashes_of_stored_answers_stay() -> None:
+    for system, setting in ((voted(votes=3), "3"), (chunked(chunk=20), "chunk 20")):
+        text = f"{system.prompted.request_hash(SAMPLE)}:{setting}"
+        assert system.request_hash(SAMPLE) == sha256(text.encode()).hexdigest()
+
+
+def chunked(model: FakeModel | None = None, chunk: int = 20) -> DrawnSystem:
     prompt = load_prompt(STRATEGIES["json"])
-    return ChunkedSystem(PromptedSystem(model or FakeModel(), prompt, Sampling()), chunk)
+    return DrawnSystem(PromptedSystem(model or FakeModel(), prompt, Sampling()), "chunk", chunk)
 
 
 @pytest.mark.parametrize(

@@ -163,11 +163,6 @@ def _intersect(spans: Iterable[Span], others: Sequence[Span]) -> list[Span]:
 class _Classifier:
     """Finds the class of each error of one sample. All texts are normalised.
 
-    Args:
-        sample: gold.
-        subjects: of the detection answer; None if there is none.
-        related: texts of the query-related answer.
-
     Attributes:
         chosen: texts of the query-related answer.
         detected: the types of each text of the detection answer.

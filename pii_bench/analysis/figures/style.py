@@ -6,7 +6,6 @@ import io
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from matplotlib import rc_context
@@ -36,39 +35,37 @@ GREY: Final = "#595959"
 LIGHT: Final = "#D9D9D9"
 BAND: Final = "#F0F0F0"
 
-STYLE: Final[Mapping[Any, Any]] = MappingProxyType(
-    {
-        "font.family": "DejaVu Sans",  # part of matplotlib, so the same everywhere
-        "font.size": 8,
-        "text.parse_math": False,  # a name may contain two $
-        "axes.labelsize": 8,
-        "axes.titlesize": 8,
-        "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "axes.grid.axis": "y",
-        "grid.color": LIGHT,
-        "grid.linewidth": 0.5,
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
-        "xtick.major.width": 0.6,
-        "ytick.major.width": 0.6,
-        "xtick.major.size": 2.5,
-        "ytick.major.size": 2.5,
-        "legend.fontsize": 7.5,
-        "legend.frameon": False,
-        "legend.handlelength": 3.2,
-        "lines.linewidth": 1.2,
-        "lines.markersize": 5.5,
-        "lines.markeredgewidth": 0.4,
-        "figure.dpi": 100,
-        "savefig.dpi": 300,
-        "svg.hashsalt": "pii_bench",
-        "svg.fonttype": "path",
-    }
-)
+STYLE: Final[Mapping[Any, Any]] = {
+    "font.family": "DejaVu Sans",  # part of matplotlib, so the same everywhere
+    "font.size": 8,
+    "text.parse_math": False,  # a name may contain two $
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": LIGHT,
+    "grid.linewidth": 0.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handlelength": 3.2,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 5.5,
+    "lines.markeredgewidth": 0.4,
+    "figure.dpi": 100,
+    "savefig.dpi": 300,
+    "svg.hashsalt": "pii_bench",
+    "svg.fonttype": "path",
+}
 
 _LONGEST_NAME: Final = 60
 
@@ -188,13 +185,7 @@ class Shown:
 
 
 def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None:
-    """Choose the systems of a figure; None if no run is complete.
-
-    Args:
-        points: the points of all curves, which every run has.
-        task: the task of the runs.
-        metric: a column of the leaderboard.
-    """
+    """Choose the systems of a figure; None if no run is complete."""
     return best(
         (point.run, point.samples, point.value)
         for point in points
@@ -235,8 +226,9 @@ def best(scores: Iterable[tuple[RunName, int, float]]) -> Shown | None:
 
 
 def names_of(runs: Sequence[RunName]) -> Mapping[RunName, str]:
-    """Return names without provider and host, or full names where those are not unique."""
-    short = {run: _name(run, run.model.rpartition("/")[2].partition("@")[0]) for run in runs}
+    """Return names without provider and endpoint, or full names where those are not unique."""
+    models = {run: run.model.rpartition("@")[0] or run.model for run in runs}
+    short = {run: _name(run, model.rpartition("/")[2]) for run, model in models.items()}
     counts = Counter(short.values())
     return {
         run: name if counts[name] == 1 else _name(run, run.model) for run, name in short.items()

@@ -112,12 +112,6 @@ def read_masker(
 ) -> tuple[bool, Mapping[str, Prediction]]:
     """Read the detection and the query-related run of a system.
 
-    Args:
-        results: the folder that contains `runs`.
-        model: the model in its cards.
-        prompts: the prompts of the two runs.
-        dataset: the dataset of the runs.
-
     Returns:
         Whether the system sees gold, and sample id to the prediction of both tasks.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.text import Problem, annotated_spans, listed_spans, occurrences
@@ -37,29 +36,27 @@ _YEAR: Final = r"(?:,? \d{4}\b)?"
 _IP_V6: Final = "IPv6 address"
 
 # From specific to general: if two patterns match, the first one names the leak.
-_PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
-    {
-        "e-mail address": re.compile(r"[\w.+-]+@\w[\w-]*(?:\.[\w-]+)+"),
-        "handle": re.compile(r"(?<![\w.])@\w{2,}"),
-        "IPv4 address": re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)"),
-        _IP_V6: re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,}[0-9A-Fa-f]{0,4}(?![\w:])"),
-        "hexadecimal string": re.compile(r"\b[0-9A-Fa-f]{32,}\b"),
-        "date": re.compile(
-            r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
-            # After a day and a month without a year, a full stop ends the sentence.
-            rf"|\b{_DAY} (?:of )?{_MONTH_NAME}(?:\.(?= \d{{4}}))?{_YEAR}|\b{_MONTH} {_DAY}\b{_YEAR}"
-        ),
-        "time": re.compile(r"\b\d{1,2}:\d{2}:\d{2}\b"),
-        "currency amount": AMOUNT,
-        "percentage": re.compile(r"(?<![\d.])\d+\.\d{2} ?%"),
-        "phone number": re.compile(
-            r"\+\d[\d ().-]{6,}\d|(?<![\d-])\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}(?![\d-])"
-        ),
-        "social security number": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
-        "number in groups": re.compile(r"(?<!\d)\d{4}(?:[ -]\d{4}){2,}(?!\d)"),
-        "run of digits": re.compile(r"\d{5,}"),
-    }
-)
+_PATTERNS: Final[Mapping[str, re.Pattern[str]]] = {
+    "e-mail address": re.compile(r"[\w.+-]+@\w[\w-]*(?:\.[\w-]+)+"),
+    "handle": re.compile(r"(?<![\w.])@\w{2,}"),
+    "IPv4 address": re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)"),
+    _IP_V6: re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,}[0-9A-Fa-f]{0,4}(?![\w:])"),
+    "hexadecimal string": re.compile(r"\b[0-9A-Fa-f]{32,}\b"),
+    "date": re.compile(
+        r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
+        # After a day and a month without a year, a full stop ends the sentence.
+        rf"|\b{_DAY} (?:of )?{_MONTH_NAME}(?:\.(?= \d{{4}}))?{_YEAR}|\b{_MONTH} {_DAY}\b{_YEAR}"
+    ),
+    "time": re.compile(r"\b\d{1,2}:\d{2}:\d{2}\b"),
+    "currency amount": AMOUNT,
+    "percentage": re.compile(r"(?<![\d.])\d+\.\d{2} ?%"),
+    "phone number": re.compile(
+        r"\+\d[\d ().-]{6,}\d|(?<![\d-])\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}(?![\d-])"
+    ),
+    "social security number": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
+    "number in groups": re.compile(r"(?<!\d)\d{4}(?:[ -]\d{4}){2,}(?!\d)"),
+    "run of digits": re.compile(r"\d{5,}"),
+}
 
 
 def format_problems(sample: Sample) -> Iterator[Problem]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import OUR_SETS
@@ -36,10 +35,12 @@ TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
 AGAIN: Final = "-again"
 """Suffix of the kind of a second twin of this kind."""
 
-_SUBJECTS: Final[Mapping[str, int]] = MappingProxyType({"single": 1, "multi": 2})
-_SOURCE_KEY: Final[Mapping[str, str]] = MappingProxyType(
-    {"hard": "hard_of", "distract": "joined", "twins": "twin_of"}
-)
+_SUBJECTS: Final[Mapping[str, int]] = {"single": 1, "multi": 2}
+_SOURCE_KEY: Final[Mapping[str, str]] = {
+    "hard": "hard_of",
+    "distract": "joined",
+    "twins": "twin_of",
+}
 _JOINED: Final = 5
 
 

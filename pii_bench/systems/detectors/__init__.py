@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError, UnknownNameError
@@ -185,9 +184,7 @@ HUGGING_FACE_SETS: Final = ("conll", "spacy", "ai4privacy", "datafog")
 
 HUGGING_FACE: Final = LabelMap(
     "Hugging Face",
-    MappingProxyType(
-        {label: kind for name in HUGGING_FACE_SETS for label, kind in types_of(name).items()}
-    ),
+    {label: kind for name in HUGGING_FACE_SETS for label, kind in types_of(name).items()},
 )
 """The labels of CoNLL-2003, OntoNotes, AI4Privacy and DataFog, which do not contradict."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.sample import read_native
@@ -60,14 +59,12 @@ def _embedding_minilm(threshold: float) -> Relevance:
     return EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), threshold)
 
 
-FITTED: Final[Mapping[str, Fitted]] = MappingProxyType(
-    {
-        "random": Fitted(RandomChoice, share_threshold),
-        "keyword": Fitted(KeywordRelevance),
-        "embedding": Fitted(_embedding),
-        "embedding-minilm": Fitted(_embedding_minilm, extra=True),
-    }
-)
+FITTED: Final[Mapping[str, Fitted]] = {
+    "random": Fitted(RandomChoice, share_threshold),
+    "keyword": Fitted(KeywordRelevance),
+    "embedding": Fitted(_embedding),
+    "embedding-minilm": Fitted(_embedding_minilm, extra=True),
+}
 
 RELEVANCE: Final = ("all", "none", *FITTED, ENCODER)
 """Names of the relevance systems."""
@@ -93,7 +90,9 @@ def build_relevance(name: str) -> Relevance:
         raise UnknownNameError("relevance system", name, RELEVANCE)
     stored = read_thresholds()
     if name not in stored:
-        raise InputFileError(THRESHOLDS, f"has no threshold of {name!r}")
+        raise InputFileError(
+            THRESHOLDS, f"has no threshold of {name!r}: run `pii-bench fit {name}`"
+        )
     return FITTED[name].build(stored[name]["threshold"])
 
 

@@ -124,12 +124,7 @@ class Vocabulary:
         return _FIRST + len(self.characters)
 
     def encode(self, text: str, tokens: Sequence[Token]) -> Features:
-        """Return the features of a text.
-
-        Args:
-            text: of any script.
-            tokens: its tokens, in order.
-        """
+        """Return the features of a text."""
         size = len(tokens)
         words = np.zeros(size, np.int64)
         shapes = np.zeros(size, np.int64)

@@ -140,6 +140,7 @@ def test_names_are_short_if_unique() -> None:
     runs = [
         run_name(model="openai/gpt-4o-2024-08-06"),
         run_name(model="openai/Qwen/Qwen2.5-7B-Instruct@localhost:8000", strategy="self-cot"),
+        run_name(model="openai/small@models.example/a"),
         run_name(model="bilstm-crf", strategy="embedding"),
         run_name(model="gold", strategy="embedding", oracle=True),
         run_name(model="openai/gpt-5", task=Task.DETECTION, strategy="detection"),
@@ -150,6 +151,7 @@ def test_names_are_short_if_unique() -> None:
     assert list(names_of(runs).values()) == [
         "gpt-4o-2024-08-06, naive",
         "Qwen2.5-7B-Instruct, self-cot",
+        "small, naive",
         "bilstm-crf+embedding",
         "gold+embedding (oracle)",
         "gpt-5",

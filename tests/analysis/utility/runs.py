@@ -34,7 +34,7 @@ from pii_bench.prompting.strategies import DETECTION, load_prompt
 from pii_bench.runs.records import DatasetRef, Manifest, write_manifest
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore
-from tests.fakes import FakeModel, RecordingObserver, fake_system
+from tests.fakes import FakeModel, RecordingProgress, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -141,8 +141,8 @@ def _run(system: System, dataset: Dataset, files: RunFiles, ids: Collection[str]
     requests = {sample.id: system.request_hash(sample) for sample in samples}
     with RunStore(files, requests) as store:
         write_manifest(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
-        observer = RecordingObserver()
-        asyncio.run(run_system(system, samples, store, concurrency=1, observer=observer))
+        progress = RecordingProgress()
+        asyncio.run(run_system(system, samples, store, concurrency=1, progress=progress))
 
 
 @dataclass(frozen=True, slots=True)

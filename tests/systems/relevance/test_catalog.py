@@ -90,7 +90,7 @@ def test_a_missing_threshold_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     empty: Mapping[str, Mapping[str, float]] = {}
     monkeypatch.setattr(catalog, "read_thresholds", lambda: empty)
 
-    with pytest.raises(InputFileError, match="has no threshold of 'keyword'"):
+    with pytest.raises(InputFileError, match="'keyword': run `pii-bench fit keyword`"):
         build_relevance("keyword")
 
 
