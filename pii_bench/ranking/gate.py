@@ -93,7 +93,8 @@ def shortfalls(
         if comparison.difference < 0 and comparison.p < SIGNIFICANT:
             yield (
                 f"{row.dataset}, {row.task}: {pair.column} is {comparison.first.figure:.3f}, "
-                f"the baseline's {comparison.second.figure:.3f} (p {comparison.p:.3f})"
+                f"significantly below the baseline's {comparison.second.figure:.3f} "
+                f"(p = {comparison.p:.3f})"
             )
 
 
@@ -164,7 +165,9 @@ def read_baseline(path: Path) -> Baseline:
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InputFileError(path, "is no baseline; `gate --write-baseline` makes one") from error
+        raise InputFileError(
+            path, "is not a baseline; `gate --write-baseline` writes one"
+        ) from error
     return baseline
 
 

@@ -73,7 +73,7 @@ def test_a_baseline_of_the_first_samples_passes_and_says_how_many(capsys: Capsys
 
 
 def test_the_temperature_is_that_of_a_chat_model(capsys: Capsys) -> None:
-    assert gate("--temperature", "default") == 2
+    assert gate("--min", "masking.h=1", "--temperature", "default") == 2
 
     assert "does not use --temperature" in capsys.readouterr().err
 

@@ -99,7 +99,7 @@ def test_only_what_is_significantly_below_the_baseline_is_told(tmp_path: Path) -
     assert list(shortfalls([row(0.7), row(0.9)], [], baseline)) == []
     # Of 2^12 ways to exchange the answers two are as extreme: p is 2/4096.
     assert list(shortfalls([row(0.4, Task.QUERY_RELATED)], [], baseline)) == [
-        "demo, query-related: f1 is 0.400, the baseline's 0.500 (p 0.000)"
+        "demo, query-related: f1 is 0.400, significantly below the baseline's 0.500 (p = 0.000)"
     ]
 
 
@@ -109,7 +109,9 @@ def test_a_detector_without_a_headline_is_compared_by_ent_f1(tmp_path: Path) -> 
     strict = row(0.4, Task.DETECTION).by_sample
     with_both = replace(before, by_sample={**strict, **before.by_sample})
     worse = row(0.5, Task.DETECTION, "ent_f1")
-    expected = ["demo, detection: ent_f1 is 0.500, the baseline's 0.700 (p 0.000)"]
+    expected = [
+        "demo, detection: ent_f1 is 0.500, significantly below the baseline's 0.700 (p = 0.000)"
+    ]
 
     for other in (before, with_both):
         write_baseline(path, [other])
@@ -133,7 +135,7 @@ def test_a_baseline_from_before_figures_had_names_is_of_headlines(tmp_path: Path
     path.write_text(json.dumps(records), encoding="utf-8")
 
     assert list(shortfalls([row(0.4)], [], read_baseline(path))) == [
-        "demo, masking: h is 0.400, the baseline's 0.700 (p 0.000)"
+        "demo, masking: h is 0.400, significantly below the baseline's 0.700 (p = 0.000)"
     ]
 
 
@@ -163,7 +165,7 @@ def test_a_baseline_of_some_samples_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [(None, "No such file"), ("[1]", "is no baseline"), ("{", "is no baseline")],
+    [(None, "No such file"), ("[1]", "is not a baseline"), ("{", "is not a baseline")],
 )
 def test_a_file_that_is_no_baseline(tmp_path: Path, text: str | None, what: str) -> None:
     path = tmp_path / "baseline.json"
