@@ -26,7 +26,7 @@ from pii_bench.web.outcomes import (
     qualification,
 )
 from pii_bench.web.pages import page
-from pii_bench.web.projects import count_samples, find_sample, projects_of, visible_project
+from pii_bench.web.projects import SHARED_PROJECTS, count_samples, find_sample
 from pii_bench.web.security import Adjudicator, CurrentUser, Number, VisibleProject
 from pii_bench.web.tasks import (
     Part,
@@ -100,7 +100,7 @@ def project_list(request: Request, user: CurrentUser) -> Response:
     with state.of(request).database.reading() as connection:
         projects = [
             (project, _own_progress(connection, project, user), _progress(connection, project))
-            for project in projects_of(connection, user)
+            for project in SHARED_PROJECTS.all_visible(connection, user)
         ]
     return page(request, "projects.html", projects=projects)
 
@@ -259,7 +259,7 @@ def _opened(connection: Connection, user: User, task_id: int) -> tuple[Task, Pro
     """Return a task of the user, in a project that the user may still see."""
     task = own_task(connection, user, task_id)
     stored = find_sample(connection, task.sample_id)
-    project = visible_project(connection, user, stored.project_id)
+    project = SHARED_PROJECTS.get_visible(connection, user, stored.project_id)
     return task, project, stored
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, func, insert, select, update
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.database import NotThereError
+from pii_bench.web.database import NotThereError, find_row, insert_row
 from pii_bench.web.projects import find_sample
 from pii_bench.web.tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
 
@@ -198,7 +198,7 @@ def _insert(
         "seconds": 0.0,
         "touched": now,
     }
-    (task_id,) = connection.execute(insert(TASKS).values(**row)).inserted_primary_key or (0,)
+    task_id = insert_row(connection, TASKS, **row)
     first = {"task_id": task_id, "number": 1, "answer": text, "before": None, "saved": now}
     connection.execute(insert(VERSIONS).values(**first))
     return find_task(connection, task_id)
@@ -210,10 +210,7 @@ def find_task(connection: Connection, task_id: int) -> Task:
     Raises:
         NotThereError: there is none.
     """
-    row = connection.execute(select(TASKS).where(TASKS.c.id == task_id)).one_or_none()
-    if row is None:
-        raise NotThereError
-    return _task(row)
+    return _task(find_row(connection, TASKS, task_id))
 
 
 def own_task(connection: Connection, user: User, task_id: int) -> Task:
