@@ -33,6 +33,7 @@ from pii_bench.runs.mask_text import OnFailure
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
+from pii_bench.systems.prompted import pieces
 from pii_bench.taxonomy import PiiType
 from pii_bench.web import state
 from pii_bench.web.masker import PIECE, BusyError, joined
@@ -338,7 +339,7 @@ async def _stream(socket: WebSocket) -> None:
     _check_length(socket, len(body.text))
     received, end = [], 0
     masker = state.of(socket).masker
-    count = masker.pieces_of(body.text)
+    count = len(pieces(body.text, PIECE))
     async for piece, answers in masker.stream(body.text, body.query, body.on_failure):
         received.append(answers)
         end += len(piece)

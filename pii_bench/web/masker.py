@@ -113,10 +113,6 @@ class Masker:
                 raise
         return self._recipients
 
-    def pieces_of(self, text: str) -> int:
-        """Return the number of pieces in which a text is read."""
-        return len(pieces(text, PIECE))
-
     async def subjects(self, system: str, text: str) -> Subjects | Failure:
         """Return the entities that another system finds in a text, by person; one call at a time.
 

@@ -96,7 +96,6 @@ class Item:
     """A stored pair."""
 
     id: int
-    review_id: int
     pair: Pair
 
 
@@ -329,14 +328,14 @@ def find_item(connection: Connection, user: User, item_id: int) -> tuple[Item, R
 def _item(row: Any) -> Item:
     before = [(text, status) for text, status in json.loads(row.before)]
     after = [(text, status) for text, status in json.loads(row.after)]
-    return Item(row.id, row.review_id, Pair(row.name, row.system, row.query, before, after))
+    return Item(row.id, Pair(row.name, row.system, row.query, before, after))
 
 
 def judgements_of(connection: Connection, review: Review, account_id: int) -> dict[int, Judgement]:
     """Return the judgements of one reviewer by item id."""
     query = (
         select(VERDICTS)
-        .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
+        .join(REVIEW_ITEMS)
         .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.account_id == account_id)
     )
     return {row.item_id: _judgement(row) for row in connection.execute(query)}
@@ -365,7 +364,7 @@ def finished_judgements(
     """Return all finished judgements as (item, account id, judgement)."""
     query = (
         select(VERDICTS, REVIEW_ITEMS)
-        .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
+        .join_from(VERDICTS, REVIEW_ITEMS)
         .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.done.is_(True))
         .order_by(REVIEW_ITEMS.c.position, VERDICTS.c.account_id)
     )

@@ -153,7 +153,7 @@ def test_the_owner_sees_means_by_system(team: Server, ann: Browser, olga: Browse
 def test_a_mean_has_an_interval_over_texts() -> None:
     pairs = [Pair(f"s{n}", "one", None, [(f"text {n // 2}", "")], [("", "")]) for n in range(4)]
     judgements = [
-        (Item(n, 1, pair), person, Judgement("", privacy, 5, done=True))
+        (Item(n, pair), person, Judgement("", privacy, 5, done=True))
         for n, pair in enumerate(pairs)
         for person, privacy in ((1, 1 + n), (2, 1 + n), (3, 1 + n))[: 2 + n % 2]
     ]
