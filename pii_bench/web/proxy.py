@@ -82,7 +82,10 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
         asked = None
     if not isinstance(asked, dict):
         raise HTTPException(400, "The body must be a JSON object.")
-    chat = read_chat(asked)
+    try:
+        chat = read_chat(asked)
+    except RecursionError:
+        raise HTTPException(400, "The body is nested too deeply.") from None
     if len(chat.text) > web.settings.most_characters:
         raise HTTPException(
             413,

@@ -193,6 +193,7 @@ def test_a_request_that_cannot_be_masked_is_not_forwarded(
         (b"{", 400),
         (b"[]", 400),
         (b"[" * 100_000, 400),
+        (b'{"tools": %s%s}' % (b"[" * 600, b"]" * 600), 400),
         (json.dumps({"messages": [{"role": "user", "content": picture}]}).encode(), 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}', 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "seed": 1e999}', 400),
