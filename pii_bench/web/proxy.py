@@ -112,12 +112,11 @@ async def models(request: Request, _: CurrentUser) -> Response:
     upstream = _upstream(request)
     try:
         answer = await upstream.client.get(f"{upstream.url}/models")
-        value = answer.json()
+        if answer.status_code != 200:
+            raise HTTPException(502, f"The provider answered {answer.status_code}.")
+        return JSONResponse(answer.json())
     except (httpx2.HTTPError, ValueError):
         raise HTTPException(502, "The provider cannot be reached.") from None
-    if answer.status_code != 200:
-        raise HTTPException(502, f"The provider answered {answer.status_code}.")
-    return JSONResponse(value)
 
 
 def _upstream(request: Request) -> Upstream:
