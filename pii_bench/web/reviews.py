@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import RecordError, get, is_encodable
@@ -350,12 +350,9 @@ def save_judgement(
 ) -> None:
     """Save a judgement in place of the reviewer's earlier one."""
     key = (VERDICTS.c.item_id == item.id) & (VERDICTS.c.account_id == account_id)
-    values = {**asdict(judgement), "saved": time.time()}
-    updated = connection.execute(update(VERDICTS).where(key).values(**values))
-    if not updated.rowcount:
-        connection.execute(
-            insert(VERDICTS).values(item_id=item.id, account_id=account_id, **values)
-        )
+    values = {"item_id": item.id, "account_id": account_id, "saved": time.time()}
+    connection.execute(delete(VERDICTS).where(key))
+    connection.execute(insert(VERDICTS).values(**asdict(judgement), **values))
 
 
 def finished_judgements(
