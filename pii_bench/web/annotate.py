@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Body, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,16 +17,17 @@ from pii_bench.web.database import NotThereError
 from pii_bench.web.marks import AnswerError, occurrences, snap
 from pii_bench.web.outcomes import (
     after_change,
-    choice_of,
     clean_answer,
     disputes,
     marks_of,
     may_annotate,
     outcomes_of,
     qualification,
+    settled_choice,
+    settled_marks,
 )
 from pii_bench.web.pages import page
-from pii_bench.web.projects import count_samples, find_sample, projects_of, visible_project
+from pii_bench.web.projects import SHARED_PROJECTS, count_samples, find_sample
 from pii_bench.web.security import Adjudicator, CurrentUser, Number, VisibleProject
 from pii_bench.web.tasks import (
     Part,
@@ -43,7 +44,7 @@ from pii_bench.web.tasks import (
     tasks_on,
     undo,
 )
-from pii_bench.web.votes import align_persons, merge_choices, merge_marks
+from pii_bench.web.votes import align_persons
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -56,6 +57,8 @@ _STAGE_TITLES: Final = {1: "Mark what is personal", 2: "Choose what the question
 
 
 TotalSeconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
+Position = Annotated[int, Body(ge=0)]
+"""A code point of a text."""
 
 
 class Saved(BaseModel):
@@ -75,32 +78,13 @@ class Saved(BaseModel):
     done: bool = False
 
 
-class Base(BaseModel):
-    """The version that a browser shows."""
-
-    base: int
-
-
-class Selection(BaseModel):
-    """Code points of a text, end exclusive."""
-
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-
-
-class Seconds(BaseModel):
-    """The total time spent on a task."""
-
-    seconds: TotalSeconds
-
-
 @router.get("/projects")
 def project_list(request: Request, user: CurrentUser) -> Response:
     """Show the projects that the user may see, with their progress."""
     with state.of(request).database.reading() as connection:
         projects = [
             (project, _own_progress(connection, project, user), _progress(connection, project))
-            for project in projects_of(connection, user)
+            for project in SHARED_PROJECTS.all_visible(connection, user)
         ]
     return page(request, "projects.html", projects=projects)
 
@@ -221,35 +205,42 @@ def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved)
 
 
 @router.post("/tasks/{task_id}/undo")
-def undo_task(request: Request, user: CurrentUser, task_id: Number, body: Base) -> Response:
+def undo_task(
+    request: Request, user: CurrentUser, task_id: Number, base: Annotated[int, Body(embed=True)]
+) -> Response:
     """Undo the last change."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
         was_done = task.done
-        task = undo(connection, task, base=body.base)
+        task = undo(connection, task, base=base)
         if was_done:
             after_change(connection, project, task)
         return JSONResponse(_state(connection, project, stored, task))
 
 
 @router.post("/tasks/{task_id}/time")
-def time_task(request: Request, user: CurrentUser, task_id: Number, body: Seconds) -> Response:
+def time_task(
+    request: Request,
+    user: CurrentUser,
+    task_id: Number,
+    seconds: Annotated[TotalSeconds, Body(embed=True)],
+) -> Response:
     """Save time that was spent without a change."""
     with state.of(request).database.writing() as connection:
         task, _, _ = _opened(connection, user, task_id)
-        keep_time(connection, task, body.seconds)
+        keep_time(connection, task, seconds)
     return JSONResponse({})
 
 
 @router.post("/tasks/{task_id}/occurrences")
 def task_occurrences(
-    request: Request, user: CurrentUser, task_id: Number, body: Selection
+    request: Request, user: CurrentUser, task_id: Number, start: Position, end: Position
 ) -> Response:
     """Return a selection extended to whole tokens, and all occurrences of its text."""
     with state.of(request).database.reading() as connection:
         _, _, stored = _opened(connection, user, task_id)
     text = stored.sample.description
-    span = snap(text, body.start, body.end)
+    span = snap(text, start, end)
     if span is None:
         raise AnswerError("nothing is selected")
     return JSONResponse({"span": span, "spans": occurrences(text, span)})
@@ -259,7 +250,7 @@ def _opened(connection: Connection, user: User, task_id: int) -> tuple[Task, Pro
     """Return a task of the user, in a project that the user may still see."""
     task = own_task(connection, user, task_id)
     stored = find_sample(connection, task.sample_id)
-    project = visible_project(connection, user, stored.project_id)
+    project = SHARED_PROJECTS.get_visible(connection, user, stored.project_id)
     return task, project, stored
 
 
@@ -310,12 +301,9 @@ def _adjudication(connection: Connection, sample_id: int, stage: int) -> Task | 
 def _majority(connection: Connection, sample_id: int, stage: int) -> dict[str, Any]:
     """Return the answer of most annotators, for an adjudicator to confirm."""
     stored = find_sample(connection, sample_id)
-    done = [task for task in tasks_on(connection, sample_id, stage) if task.done]
     if stage == 1:
-        versions = [marks_of(stored, task) for task in done]
-        merged = merge_marks(stored.sample.description, versions)
-        return {"marks": [asdict(mark) for mark in merged]}
-    choice = merge_choices(stored.items or (), [choice_of(stored, task) for task in done])
+        return {"marks": [asdict(mark) for mark in settled_marks(connection, stored)]}
+    choice = settled_choice(connection, stored)
     return asdict(replace(choice, necessary=False, sufficient=False))
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from prometheus_client import CollectorRegistry
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
@@ -21,9 +23,8 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.web import annotate, mask, people, project_pages, proxy, review_pages
 from pii_bench.web.accounts import has_owner, local_owner
 from pii_bench.web.database import Database
-from pii_bench.web.mask import UploadSlots
 from pii_bench.web.masker import Masker
-from pii_bench.web.middleware import BodyLimit, Guard, Metrics
+from pii_bench.web.middleware import BodyLimit, Guard
 from pii_bench.web.pages import STATIC, add_handlers
 from pii_bench.web.proxy import Upstream
 from pii_bench.web.security import admit
@@ -58,7 +59,7 @@ def create_app(settings: Settings) -> FastAPI:
             f"other machines can reach {settings.host}, but no owner has an account: make one "
             "first with `pii-bench serve --add-owner NAME`, or bind to 127.0.0.1"
         )
-    metrics = Metrics()
+    metrics = CollectorRegistry()
     masker = Masker(settings)
     upstream = Upstream(settings.upstream) if settings.upstream else None
 
@@ -92,7 +93,7 @@ def create_app(settings: Settings) -> FastAPI:
         settings=settings,
         database=database,
         masker=masker,
-        uploads=UploadSlots(running=2, waiting=10),
+        uploads=CapacityLimiter(2),
         metrics=metrics,
         upstream=upstream,
         limiter=MovingWindowRateLimiter(MemoryStorage()),

@@ -24,7 +24,7 @@ from pii_bench.web.tables import FACTS, METADATA
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection, Engine, Executable
+    from sqlalchemy import Connection, Engine, Executable, Row, Table
     from sqlalchemy.engine import URL
 
 VERSION: Final = 1
@@ -133,6 +133,24 @@ class Database:
     def close(self) -> None:
         """Release all connections."""
         self.engine.dispose()
+
+
+def find_row(connection: Connection, table: Table, row_id: int) -> Row[Any]:
+    """Return a row by its id.
+
+    Raises:
+        NotThereError: there is none.
+    """
+    row = connection.execute(select(table).where(table.c.id == row_id)).one_or_none()
+    if row is None:
+        raise NotThereError
+    return row
+
+
+def insert_row(connection: Connection, table: Table, **values: Any) -> int:
+    """Insert a row and return its id."""
+    (row_id,) = connection.execute(insert(table).values(**values)).inserted_primary_key or (0,)
+    return row_id
 
 
 def _url(where: str) -> URL:

@@ -6,7 +6,6 @@ The mapping is in the response alone: the server does not store it.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import (
@@ -32,6 +31,7 @@ from pii_bench.runs.mask_text import OnFailure
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.systems.base import THIS_MACHINE, UNKNOWN_RECIPIENT
+from pii_bench.systems.prompted import pieces
 from pii_bench.taxonomy import PiiType
 from pii_bench.web import state
 from pii_bench.web.masker import PIECE, BusyError, joined
@@ -40,11 +40,12 @@ from pii_bench.web.security import CurrentUser
 from pii_bench.web.uploads import Limits, endings, read_upload
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Iterable
 
 router: Final = APIRouter(tags=["masking"])
 
 MOST_IN_A_BATCH: Final = 100
+MOST_WAITING_FILES: Final = 10
 
 _SECONDS_TO_ASK: Final = 30
 
@@ -166,36 +167,6 @@ class Batch(BaseModel):
     results: list[Masked | BatchFailure]
 
 
-class UploadSlots:
-    """Limits how many files are read at a time.
-
-    Args:
-        running: number of files read at a time.
-        waiting: number of files that may wait; more are refused.
-    """
-
-    def __init__(self, running: int, waiting: int) -> None:
-        self._running = asyncio.Semaphore(running)
-        self._limit = running + waiting
-        self._count = 0
-
-    @asynccontextmanager
-    async def take(self) -> AsyncIterator[None]:
-        """Wait for a slot and hold it.
-
-        Raises:
-            BusyError: too many files wait.
-        """
-        if self._count >= self._limit:
-            raise BusyError("too many files wait: try again in a minute")
-        self._count += 1
-        try:
-            async with self._running:
-                yield
-        finally:
-            self._count -= 1
-
-
 @router.get("/mask", include_in_schema=False)
 def mask_page(request: Request, _: CurrentUser) -> Response:
     """Show the Mask page, which names the recipients of unmasked texts."""
@@ -227,8 +198,10 @@ async def read_file(
 ) -> Response:
     """Return the text of a file, sent as the body so that it is never written to disk."""
     web = state.of(request)
+    if web.uploads.statistics().tasks_waiting >= MOST_WAITING_FILES:
+        raise BusyError("too many files wait: try again in a minute")
     limits = Limits(characters=web.settings.most_characters)
-    async with web.uploads.take():
+    async with web.uploads:
         data = await request.body()
         upload = await run_in_threadpool(read_upload, x_file_ending, data, limits)
     return JSONResponse({"text": upload.text, "notes": list(upload.notes)})
@@ -310,8 +283,7 @@ def health(request: Request) -> dict[str, Any]:
 @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
 def metrics(request: Request, _: CurrentUser) -> Response:
     """Return counts and times of requests, for Prometheus."""
-    registry = state.of(request).metrics.registry
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(state.of(request).metrics), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _masked(request: Request, body: MaskRequest) -> Masked:
@@ -339,7 +311,7 @@ async def _stream(socket: WebSocket) -> None:
     _check_length(socket, len(body.text))
     received, end = [], 0
     masker = state.of(socket).masker
-    count = masker.pieces_of(body.text)
+    count = len(pieces(body.text, PIECE))
     async for piece, answers in masker.stream(body.text, body.query, body.on_failure):
         received.append(answers)
         end += len(piece)

@@ -6,14 +6,13 @@ A process of the pool loads a system once and answers batches of texts.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import math
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
@@ -30,11 +29,13 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.prompted import pieces
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from pii_bench.runs.mask_text import OnFailure
     from pii_bench.systems.predictions import Subjects
     from pii_bench.web.settings import Settings
+
+_T = TypeVar("_T")
 
 LARGEST_BATCH: Final = 4
 MOST_WAITING: Final = 2000
@@ -86,18 +87,16 @@ class Masker:
         self._settings = settings
         self._system = (settings.system, settings.base_url)
         self._pool: Executor | None = None
-        self._waiting: list[_Waiting] = []
+        self._queue: asyncio.PriorityQueue[_Waiting] = asyncio.PriorityQueue()
         self._numbers = count()
-        self._running: set[asyncio.Future[list[Answers | Failure]]] = set()
+        self._senders: list[asyncio.Task[None]] = []
         self._recipients: tuple[str, ...] | None = None
         self._suggesting = asyncio.Lock()
-        # One batch more than processes, so that no process waits for this loop.
-        self._most_running = settings.workers + 1 if settings.workers else 1
 
     @property
     def waiting(self) -> int:
         """The number of texts that no process has taken yet."""
-        return len(self._waiting)
+        return self._queue.qsize()
 
     def start(self) -> tuple[str, ...]:
         """Start the pool, unless it runs, and return the recipients of unmasked texts.
@@ -114,10 +113,6 @@ class Masker:
                 raise
         return self._recipients
 
-    def pieces_of(self, text: str) -> int:
-        """Return the number of pieces in which a text is read."""
-        return len(pieces(text, PIECE))
-
     async def subjects(self, system: str, text: str) -> Subjects | Failure:
         """Return the entities that another system finds in a text, by person; one call at a time.
 
@@ -125,12 +120,7 @@ class Masker:
             PiiBenchError: the system cannot answer any text, or the process broke.
         """
         async with self._suggesting:
-            pool = self._executor()
-            try:
-                return await asyncio.wrap_future(pool.submit(_subjects, system, text))
-            except BrokenProcessPool:
-                self._renew(pool)
-                raise BusyError(_DIED) from None
+            return await self._call(_subjects, system, text)
 
     async def answers(
         self, text: str, query: str | None, on_failure: OnFailure = "refuse"
@@ -190,55 +180,57 @@ class Masker:
         return self._pool
 
     def _add(self, job: Job, *, is_piece: bool) -> asyncio.Future[Answers | Failure]:
+        if not self._senders:
+            # One more than processes, so that no process waits for this loop.
+            count = self._settings.workers + 1 if self._settings.workers else 1
+            self._senders = [asyncio.create_task(self._send_batches()) for _ in range(count)]
         answer = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, _Waiting(is_piece, next(self._numbers), job, answer))
-        # Called after this turn of the loop, so that texts that come together are one batch.
-        asyncio.get_running_loop().call_soon(self._dispatch)
+        self._queue.put_nowait(_Waiting(is_piece, next(self._numbers), job, answer))
         return answer
 
-    def _dispatch(self) -> None:
-        while self._waiting and len(self._running) < self._most_running:
-            # Smaller batches when few wait, so that no process idles while another has many.
-            share = math.ceil(len(self._waiting) / (2 * max(1, self._settings.workers)))
-            # Pieces go alone: each is reported when it is read, and whole texts come in between.
-            size = 1 if self._waiting[0].is_piece else min(LARGEST_BATCH, share)
-            batch = [heapq.heappop(self._waiting) for _ in range(size)]
-            batch = [waiting for waiting in batch if not waiting.answer.cancelled()]
-            if batch:
-                self._send(batch)
+    async def _send_batches(self) -> None:
+        while True:
+            batch = await self._next_batch()
+            if not batch:
+                continue
+            call = self._call(_answer, *self._system, [waiting.job for waiting in batch])
+            # Any error is that of these texts: the others go on.
+            (found,) = await asyncio.gather(call, return_exceptions=True)
+            if isinstance(found, asyncio.CancelledError):
+                found = BusyError("the server is stopping")
+            answers = [found] * len(batch) if isinstance(found, BaseException) else found
+            for waiting, answer in zip(batch, answers, strict=True):
+                if waiting.answer.cancelled():
+                    continue
+                if isinstance(answer, BaseException):
+                    waiting.answer.set_exception(answer)
+                else:
+                    waiting.answer.set_result(answer)
 
-    def _send(self, batch: Sequence[_Waiting]) -> None:
-        jobs = [waiting.job for waiting in batch]
+    async def _next_batch(self) -> list[_Waiting]:
+        """Wait for texts, and take as many as a process is to answer together."""
+        batch = [await self._queue.get()]
+        # Smaller batches when few wait, so that no process idles while another has many.
+        share = math.ceil((self.waiting + 1) / (2 * max(1, self._settings.workers)))
+        # Pieces go alone: each is reported when it is read, and whole texts come in between.
+        size = 1 if batch[0].is_piece else min(LARGEST_BATCH, share)
+        batch += [self._queue.get_nowait() for _ in range(size - 1)]
+        return [waiting for waiting in batch if not waiting.answer.cancelled()]
+
+    async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
+        """Call a function in a process.
+
+        Raises:
+            BusyError: the process died.
+        """
         pool = self._executor()
         try:
-            future = asyncio.wrap_future(pool.submit(_answer, *self._system, jobs))
+            return await asyncio.wrap_future(pool.submit(function, *arguments))
         except BrokenProcessPool:
-            self._renew(pool)
-            _fail(batch, BusyError(_DIED))
-            return
-        self._running.add(future)
-
-        def done(finished: asyncio.Future[list[Answers | Failure]]) -> None:
-            self._running.discard(finished)
-            if finished.cancelled():
-                _fail(batch, BusyError("the server is stopping"))
-            elif isinstance(error := finished.exception(), BrokenProcessPool):
-                self._renew(pool)
-                _fail(batch, BusyError(_DIED))
-            elif error is not None:
-                _fail(batch, error)
-            else:
-                for waiting, answer in zip(batch, finished.result(), strict=True):
-                    if not waiting.answer.done():
-                        waiting.answer.set_result(answer)
-            self._dispatch()
-
-        future.add_done_callback(done)
-
-    def _renew(self, broken: Executor) -> None:
-        broken.shutdown(wait=False)
-        if self._pool is broken:
-            self._pool = None
+            pool.shutdown(wait=False)
+            if self._pool is pool:
+                self._pool = None
+            raise BusyError(_DIED) from None
 
 
 def joined(parts: Sequence[Answers]) -> Answers:
@@ -248,12 +240,6 @@ def joined(parts: Sequence[Answers]) -> Answers:
         return Answers(tuple(entities), None)
     needed = dict.fromkeys(text for part in parts for text in part.needed or ())
     return Answers(tuple(entities), tuple(needed))
-
-
-def _fail(batch: Sequence[_Waiting], error: BaseException) -> None:
-    for waiting in batch:
-        if not waiting.answer.done():
-            waiting.answer.set_exception(error)
 
 
 class _Worker:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import Histogram
 from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 import pii_bench
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG: Final = logging.getLogger("pii_bench.web")
@@ -51,33 +52,21 @@ HEADERS: Final = {
 }
 
 
-class Metrics:
-    """The counts and times of requests by method, route and status, shown by `/metrics`."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._requests = Histogram(
-            "pii_bench_request_seconds",
-            "Time of requests",
-            ("method", "route", "status"),
-            registry=self.registry,
-        )
-
-    def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self._requests.labels(method, route, str(status)).observe(seconds)
-
-
 class Guard:
-    """Middleware that sets headers, writes the access log and answers a bug with 500.
+    """Middleware that sets headers, counts and logs requests, and answers a bug with 500.
 
     The log never holds personal text: no query string, body or exception message, and of the
     path only the route's template.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: CollectorRegistry) -> None:
         self._app = app
-        self._metrics = metrics
+        self._requests = Histogram(
+            "pii_bench_request_seconds",
+            "Time of requests",
+            ("method", "route", "status"),
+            registry=metrics,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -118,8 +107,9 @@ class Guard:
                 await response(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - start
-            self._metrics.add(scope["method"], _route(scope), status, seconds)
-            LOG.info("%s %s %d %.0f ms", scope["method"], _route(scope), status, 1000 * seconds)
+            method, route = scope["method"], _route(scope)
+            self._requests.labels(method, route, str(status)).observe(seconds)
+            LOG.info("%s %s %d %.0f ms", method, route, status, 1000 * seconds)
 
 
 class BodyLimit:

@@ -235,11 +235,7 @@ def reconsider(database: Database, project: Project) -> None:
 
 def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int], Outcome]:
     """Return the outcomes by (sample id, stage)."""
-    query = (
-        select(OUTCOMES)
-        .join(SAMPLES, SAMPLES.c.id == OUTCOMES.c.sample_id)
-        .where(SAMPLES.c.project_id == project.id)
-    )
+    query = select(OUTCOMES).join(SAMPLES).where(SAMPLES.c.project_id == project.id)
     outcomes = [Outcome(**row) for row in connection.execute(query).mappings()]
     return {(outcome.sample_id, outcome.stage): outcome for outcome in outcomes}
 

@@ -41,17 +41,15 @@ from pii_bench.web.outcomes import (
 from pii_bench.web.pages import download, page
 from pii_bench.web.projects import (
     DEFAULT_GUIDELINES,
+    SHARED_PROJECTS,
     Plan,
     Project,
     ProjectError,
     Stages,
-    add_member,
     admit_member,
     change_project,
     create_project,
-    delete_project,
     keep_suggestion,
-    members_of,
     remove_member,
     samples_of,
 )
@@ -130,7 +128,7 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
         check_system(plan.system)
     dataset = _dataset(web.settings, source, file, format)
     project = create_project(web.database, plan, dataset, dataset.samples[:limit])
-    add_member(web.database, project, user.id)
+    SHARED_PROJECTS.add_member(web.database, project.id, user.id)
     if plan.system:
         background.add_task(prepare, web.database, web.masker, project)
     return RedirectResponse(f"/projects/{project.id}", 303)
@@ -147,7 +145,7 @@ def make_project_of_readings(
         raise ProjectError("there is no such dataset")
     web = state.of(request)
     project = import_readings(web.database, load_dataset(source))
-    add_member(web.database, project, user.id)
+    SHARED_PROJECTS.add_member(web.database, project.id, user.id)
     return RedirectResponse(f"/projects/{project.id}", 303)
 
 
@@ -235,7 +233,7 @@ def project_page(request: Request, user: Owner, project: VisibleProject) -> Resp
         samples = samples_of(connection, project)
         outcomes = outcomes_of(connection, project)
         tasks = tasks_of(connection, project)
-        members = members_of(connection, project)
+        members = SHARED_PROJECTS.members_of(connection, project.id)
         rated = [sample for sample in samples if not sample.qualifies]
         own = {sample.id for sample in rated}
         done = Counter(
@@ -271,7 +269,7 @@ def _people(
     by_id = {account.id: account for account in accounts}
     tasks = [t for t in tasks_of(connection, project) if t.part is Part.ANNOTATOR]
     rows: list[dict[str, object]] = []
-    for account_id in sorted(members_of(connection, project)):
+    for account_id in sorted(SHARED_PROJECTS.members_of(connection, project.id)):
         own = [task for task in tasks if task.account_id == account_id]
         seconds = [task.seconds for task in own if task.done]
         rows.append(
@@ -299,11 +297,11 @@ def change_people(
     """Add or remove a member, or decide on their qualification."""
     database = state.of(request).database
     with database.reading() as connection:
-        is_member = account in members_of(connection, project)
+        is_member = account in SHARED_PROJECTS.members_of(connection, project.id)
     if action == "add":
         if account not in {user.id, *(other.id for other in list_accounts(database))}:
             raise NotThereError
-        add_member(database, project, account)
+        SHARED_PROJECTS.add_member(database, project.id, account)
     elif not is_member:
         raise NotThereError
     elif action == "remove":
@@ -384,7 +382,7 @@ def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
 @router.post("/projects/{project_id}/delete")
 def remove_project(request: Request, _: Owner, project: VisibleProject) -> Response:
     """Delete a project and all its texts and answers."""
-    delete_project(state.of(request).database, project)
+    SHARED_PROJECTS.delete(state.of(request).database, project.id)
     return RedirectResponse("/projects", 303)
 
 

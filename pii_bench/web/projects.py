@@ -13,9 +13,9 @@ from sqlalchemy import delete, func, insert, select, update
 from pii_bench.datasets.sample import sample_from_record, sample_to_record
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import is_encodable
-from pii_bench.web.accounts import Role
-from pii_bench.web.database import NotThereError
+from pii_bench.web.database import find_row, insert_row
 from pii_bench.web.marks import Item, items_of_sample
+from pii_bench.web.membership import Shared
 from pii_bench.web.tables import MEMBERS, PROJECTS, SAMPLES, TASKS
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
-    from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.marks import Mark
 
@@ -194,13 +193,12 @@ def create_project(
         "created": time.time(),
     }
     with database.writing() as connection:
-        made = connection.execute(insert(PROJECTS).values(**row))
-        (project_id,) = made.inserted_primary_key or (0,)
+        project_id = insert_row(connection, PROJECTS, **row)
         connection.execute(
             insert(SAMPLES),
             [_sample_row(project_id, plan, n, sample) for n, sample in enumerate(taken)],
         )
-        return find_project(connection, project_id)
+        return SHARED_PROJECTS.get(connection, project_id)
 
 
 def _sample_row(project_id: int, plan: Plan, position: int, sample: Sample) -> dict[str, Any]:
@@ -216,43 +214,13 @@ def _sample_row(project_id: int, plan: Plan, position: int, sample: Sample) -> d
     }
 
 
-def find_project(connection: Connection, project_id: int) -> Project:
-    """Return a project by its id.
-
-    Raises:
-        NotThereError: there is none.
-    """
-    row = connection.execute(select(PROJECTS).where(PROJECTS.c.id == project_id)).one_or_none()
-    if row is None:
-        raise NotThereError
-    return _project(row)
-
-
-def visible_project(connection: Connection, user: User, project_id: int) -> Project:
-    """Return a project that the user may see.
-
-    Raises:
-        NotThereError: it does not exist, or the user is neither an owner nor a member.
-    """
-    project = find_project(connection, project_id)
-    if not user.role.allows(Role.OWNER) and user.id not in members_of(connection, project):
-        raise NotThereError
-    return project
-
-
-def projects_of(connection: Connection, user: User) -> list[Project]:
-    """Return the projects that the user may see, newest first."""
-    query = select(PROJECTS).order_by(PROJECTS.c.created.desc())
-    if not user.role.allows(Role.OWNER):
-        own = select(MEMBERS.c.project_id).where(MEMBERS.c.account_id == user.id)
-        query = query.where(PROJECTS.c.id.in_(own))
-    return [_project(row) for row in connection.execute(query)]
-
-
 def _project(row: Any) -> Project:
     values = {field.name: getattr(row, field.name) for field in fields(Plan)}
     plan = Plan(**{**values, "stages": Stages(row.stages)})
     return Project(row.id, plan, row.dataset, row.has_gold, row.trouble)
+
+
+SHARED_PROJECTS: Final = Shared(PROJECTS, MEMBERS, MEMBERS.c.project_id, _project)
 
 
 def change_project(database: Database, project: Project, **changes: Any) -> Project:
@@ -264,12 +232,6 @@ def change_project(database: Database, project: Project, **changes: Any) -> Proj
     plan = replace(project.plan, **changes)
     database.write(update(PROJECTS).where(PROJECTS.c.id == project.id).values(**changes))
     return replace(project, plan=plan)
-
-
-def delete_project(database: Database, project: Project) -> None:
-    """Delete a project and purge its texts and answers from the database file."""
-    database.write(delete(PROJECTS).where(PROJECTS.c.id == project.id))
-    database.purge()
 
 
 def count_samples(connection: Connection, project: Project) -> int:
@@ -300,10 +262,7 @@ def find_sample(connection: Connection, sample_id: int) -> StoredSample:
     Raises:
         NotThereError: there is none.
     """
-    row = connection.execute(select(SAMPLES).where(SAMPLES.c.id == sample_id)).one_or_none()
-    if row is None:
-        raise NotThereError
-    return _stored(row)
+    return _stored(find_row(connection, SAMPLES, sample_id))
 
 
 def _stored(row: Any) -> StoredSample:
@@ -324,20 +283,6 @@ def keep_suggestion(database: Database, sample_id: int, marks: Sequence[Mark]) -
     database.write(update(SAMPLES).where(SAMPLES.c.id == sample_id).values(suggestion=text))
 
 
-def members_of(connection: Connection, project: Project) -> set[int]:
-    """Return the ids of the accounts that take part."""
-    query = select(MEMBERS.c.account_id).where(MEMBERS.c.project_id == project.id)
-    return set(connection.scalars(query))
-
-
-def add_member(database: Database, project: Project, account_id: int) -> None:
-    """Add a member, unless the account is one already."""
-    values = {"project_id": project.id, "account_id": account_id, "admitted": False}
-    with database.writing() as connection:
-        if account_id not in members_of(connection, project):
-            connection.execute(insert(MEMBERS).values(**values))
-
-
 def admit_member(database: Database, project: Project, account_id: int) -> None:
     """Admit a member without the qualification round."""
     theirs = (MEMBERS.c.project_id == project.id) & (MEMBERS.c.account_id == account_id)
@@ -347,11 +292,9 @@ def admit_member(database: Database, project: Project, account_id: int) -> None:
 def remove_member(database: Database, project: Project, account_id: int) -> None:
     """Remove a member: finished tasks stay, open ones become free for others."""
     own = select(SAMPLES.c.id).where(SAMPLES.c.project_id == project.id)
-    theirs = (MEMBERS.c.project_id == project.id) & (MEMBERS.c.account_id == account_id)
     is_open = (TASKS.c.account_id == account_id) & TASKS.c.done.is_(False)
-    database.write(
-        delete(MEMBERS).where(theirs), delete(TASKS).where(is_open, TASKS.c.sample_id.in_(own))
-    )
+    open_tasks = delete(TASKS).where(is_open, TASKS.c.sample_id.in_(own))
+    SHARED_PROJECTS.remove_member(database, project.id, account_id, open_tasks)
 
 
 def items_to_json(items: Sequence[Item]) -> str:

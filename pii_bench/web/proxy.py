@@ -82,7 +82,10 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
         asked = None
     if not isinstance(asked, dict):
         raise HTTPException(400, "The body must be a JSON object.")
-    chat = read_chat(asked)
+    try:
+        chat = read_chat(asked)
+    except RecursionError:
+        raise HTTPException(400, "The body is nested too deeply.") from None
     if len(chat.text) > web.settings.most_characters:
         raise HTTPException(
             413,
@@ -109,12 +112,11 @@ async def models(request: Request, _: CurrentUser) -> Response:
     upstream = _upstream(request)
     try:
         answer = await upstream.client.get(f"{upstream.url}/models")
-        value = answer.json()
+        if answer.status_code != 200:
+            raise HTTPException(502, f"The provider answered {answer.status_code}.")
+        return JSONResponse(answer.json())
     except (httpx2.HTTPError, ValueError):
         raise HTTPException(502, "The provider cannot be reached.") from None
-    if answer.status_code != 200:
-        raise HTTPException(502, f"The provider answered {answer.status_code}.")
-    return JSONResponse(value)
 
 
 def _upstream(request: Request) -> Upstream:

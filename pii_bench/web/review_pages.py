@@ -20,29 +20,24 @@ from pii_bench.web.database import NotThereError
 from pii_bench.web.pages import download, page
 from pii_bench.web.reviews import (
     SCALE,
+    SHARED_REVIEWS,
     VERDICT_WORDS,
     Judgement,
     Kind,
     Pair,
     Review,
     ReviewError,
-    add_reviewer,
     agreement_of,
     create_review,
-    delete_review,
     find_item,
     finished_judgements,
     judgements_of,
     masked_pair,
     order_of,
     parse_pairs,
-    remove_reviewer,
     results_of,
-    reviewers_of,
-    reviews_of,
     rewritten_pair,
     save_judgement,
-    visible_review,
 )
 from pii_bench.web.security import CurrentUser, Number, Owner
 
@@ -56,7 +51,7 @@ MOST_ITEMS: Final = 5000
 
 def _review(request: Request, user: CurrentUser, review_id: Number) -> Review:
     with state.of(request).database.reading() as connection:
-        return visible_review(connection, user, review_id)
+        return SHARED_REVIEWS.get_visible(connection, user, review_id)
 
 
 VisibleReview = Annotated[Review, Depends(_review)]
@@ -67,7 +62,7 @@ def review_list(request: Request, user: CurrentUser) -> Response:
     """Show the reviews that the user may see, with their progress."""
     rows = []
     with state.of(request).database.reading() as connection:
-        for review in reviews_of(connection, user):
+        for review in SHARED_REVIEWS.all_visible(connection, user):
             judgements = judgements_of(connection, review, user.id).values()
             done = sum(judgement.done for judgement in judgements)
             rows.append((review, done, len(order_of(connection, review, user.id))))
@@ -102,7 +97,7 @@ def make_review(
     if file is not None and file.filename:
         pairs += _parse_file(file)[:MOST_ITEMS]
     review = create_review(web.database, name, kind, pairs)
-    add_reviewer(web.database, review, user.id)
+    SHARED_REVIEWS.add_member(web.database, review.id, user.id)
     return RedirectResponse(f"/reviews/{review.id}", 303)
 
 
@@ -150,7 +145,7 @@ def review_page(request: Request, user: CurrentUser, review: VisibleReview) -> R
         order = order_of(connection, review, user.id)
         own = judgements_of(connection, review, user.id)
         finished = finished_judgements(connection, review) if user.role is Role.OWNER else []
-        members = reviewers_of(connection, review)
+        members = SHARED_REVIEWS.members_of(connection, review.id)
     undone = _undone(order, own)
     return page(
         request,
@@ -228,9 +223,9 @@ def change_reviewers(
     """Add or remove a reviewer."""
     database = state.of(request).database
     if action == "remove":
-        remove_reviewer(database, review, account)
+        SHARED_REVIEWS.remove_member(database, review.id, account)
     elif account in {user.id, *(other.id for other in list_accounts(database))}:
-        add_reviewer(database, review, account)
+        SHARED_REVIEWS.add_member(database, review.id, account)
     else:
         raise NotThereError
     return RedirectResponse(f"/reviews/{review.id}", 303)
@@ -261,5 +256,5 @@ def verdict_file(request: Request, _: Owner, review: VisibleReview) -> Response:
 @router.post("/reviews/{review_id}/delete")
 def remove_review(request: Request, _: Owner, review: VisibleReview) -> Response:
     """Delete a review and its texts."""
-    delete_review(state.of(request).database, review)
+    SHARED_REVIEWS.delete(state.of(request).database, review.id)
     return RedirectResponse("/reviews", 303)

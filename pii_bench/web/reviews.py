@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import RecordError, get, is_encodable
@@ -26,8 +26,8 @@ from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.runs.evaluation import traces_of
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import locator_of
-from pii_bench.web.accounts import Role
-from pii_bench.web.database import NotThereError
+from pii_bench.web.database import find_row, insert_row
+from pii_bench.web.membership import Shared
 from pii_bench.web.tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
 from pii_bench.web.votes import Ballot, agreement
 
@@ -96,7 +96,6 @@ class Item:
     """A stored pair."""
 
     id: int
-    review_id: int
     pair: Pair
 
 
@@ -269,10 +268,9 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
     if not pairs:
         raise ReviewError("there is nothing to review: no sample has a text before and after")
     with database.writing() as connection:
-        result = connection.execute(
-            insert(REVIEWS).values(name=name.strip(), kind=kind.value, created=time.time())
+        review_id = insert_row(
+            connection, REVIEWS, name=name.strip(), kind=kind.value, created=time.time()
         )
-        (review_id,) = result.inserted_primary_key or (0,)
         connection.execute(
             insert(REVIEW_ITEMS),
             [
@@ -297,56 +295,11 @@ def _text(pieces: Pieces) -> str:
     return "".join(text for text, _ in pieces)
 
 
-def reviews_of(connection: Connection, user: User) -> list[Review]:
-    """Return the reviews that a user may see, newest first."""
-    query = select(REVIEWS).order_by(REVIEWS.c.created.desc())
-    if not user.role.allows(Role.OWNER):
-        own = select(REVIEW_MEMBERS.c.review_id).where(REVIEW_MEMBERS.c.account_id == user.id)
-        query = query.where(REVIEWS.c.id.in_(own))
-    return [_review(row) for row in connection.execute(query)]
-
-
-def visible_review(connection: Connection, user: User, review_id: int) -> Review:
-    """Return a review that the user may see.
-
-    Raises:
-        NotThereError: it does not exist, or the user takes no part in it.
-    """
-    row = connection.execute(select(REVIEWS).where(REVIEWS.c.id == review_id)).one_or_none()
-    if row is None:
-        raise NotThereError
-    review = _review(row)
-    if not user.role.allows(Role.OWNER) and user.id not in reviewers_of(connection, review):
-        raise NotThereError
-    return review
-
-
 def _review(row: Any) -> Review:
     return Review(row.id, row.name, Kind(row.kind))
 
 
-def reviewers_of(connection: Connection, review: Review) -> set[int]:
-    """Return the ids of the accounts that take part."""
-    query = select(REVIEW_MEMBERS.c.account_id).where(REVIEW_MEMBERS.c.review_id == review.id)
-    return set(connection.scalars(query))
-
-
-def add_reviewer(database: Database, review: Review, account_id: int) -> None:
-    """Add a reviewer, unless the account takes part already."""
-    with database.writing() as connection:
-        if account_id not in reviewers_of(connection, review):
-            connection.execute(
-                insert(REVIEW_MEMBERS).values(review_id=review.id, account_id=account_id)
-            )
-
-
-def remove_reviewer(database: Database, review: Review, account_id: int) -> None:
-    """Remove a reviewer; their judgements stay."""
-    database.write(
-        delete(REVIEW_MEMBERS).where(
-            REVIEW_MEMBERS.c.review_id == review.id, REVIEW_MEMBERS.c.account_id == account_id
-        )
-    )
+SHARED_REVIEWS: Final = Shared(REVIEWS, REVIEW_MEMBERS, REVIEW_MEMBERS.c.review_id, _review)
 
 
 def order_of(connection: Connection, review: Review, account_id: int) -> list[int]:
@@ -368,23 +321,21 @@ def find_item(connection: Connection, user: User, item_id: int) -> tuple[Item, R
     Raises:
         NotThereError: it does not exist, or the user may not see its review.
     """
-    row = connection.execute(select(REVIEW_ITEMS).where(REVIEW_ITEMS.c.id == item_id)).one_or_none()
-    if row is None:
-        raise NotThereError
-    return _item(row), visible_review(connection, user, row.review_id)
+    row = find_row(connection, REVIEW_ITEMS, item_id)
+    return _item(row), SHARED_REVIEWS.get_visible(connection, user, row.review_id)
 
 
 def _item(row: Any) -> Item:
     before = [(text, status) for text, status in json.loads(row.before)]
     after = [(text, status) for text, status in json.loads(row.after)]
-    return Item(row.id, row.review_id, Pair(row.name, row.system, row.query, before, after))
+    return Item(row.id, Pair(row.name, row.system, row.query, before, after))
 
 
 def judgements_of(connection: Connection, review: Review, account_id: int) -> dict[int, Judgement]:
     """Return the judgements of one reviewer by item id."""
     query = (
         select(VERDICTS)
-        .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
+        .join(REVIEW_ITEMS)
         .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.account_id == account_id)
     )
     return {row.item_id: _judgement(row) for row in connection.execute(query)}
@@ -399,12 +350,9 @@ def save_judgement(
 ) -> None:
     """Save a judgement in place of the reviewer's earlier one."""
     key = (VERDICTS.c.item_id == item.id) & (VERDICTS.c.account_id == account_id)
-    values = {**asdict(judgement), "saved": time.time()}
-    updated = connection.execute(update(VERDICTS).where(key).values(**values))
-    if not updated.rowcount:
-        connection.execute(
-            insert(VERDICTS).values(item_id=item.id, account_id=account_id, **values)
-        )
+    values = {"item_id": item.id, "account_id": account_id, "saved": time.time()}
+    connection.execute(delete(VERDICTS).where(key))
+    connection.execute(insert(VERDICTS).values(**asdict(judgement), **values))
 
 
 def finished_judgements(
@@ -413,7 +361,7 @@ def finished_judgements(
     """Return all finished judgements as (item, account id, judgement)."""
     query = (
         select(VERDICTS, REVIEW_ITEMS)
-        .join(REVIEW_ITEMS, REVIEW_ITEMS.c.id == VERDICTS.c.item_id)
+        .join_from(VERDICTS, REVIEW_ITEMS)
         .where(REVIEW_ITEMS.c.review_id == review.id, VERDICTS.c.done.is_(True))
         .order_by(REVIEW_ITEMS.c.position, VERDICTS.c.account_id)
     )
@@ -457,12 +405,6 @@ def agreement_of(
             ballots.append(Ballot(str(item.id), str(account_id), (answer,), frozenset({answer})))
         result[question] = agreement(ballots)
     return result
-
-
-def delete_review(database: Database, review: Review) -> None:
-    """Delete a review and purge its texts from the database file."""
-    database.write(delete(REVIEWS).where(REVIEWS.c.id == review.id))
-    database.purge()
 
 
 def _mean(ratings: Iterable[tuple[Item, int | None]]) -> Mean | None:

@@ -18,7 +18,7 @@ from starlette.requests import HTTPConnection
 
 from pii_bench.web import state
 from pii_bench.web.accounts import COOKIE, Role, User, list_accounts, user_of_session, user_of_token
-from pii_bench.web.projects import Project, visible_project
+from pii_bench.web.projects import SHARED_PROJECTS, Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +123,7 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 def _project(request: Request, user: CurrentUser, project_id: Number) -> Project:
     with state.of(request).database.reading() as connection:
-        return visible_project(connection, user, project_id)
+        return SHARED_PROJECTS.get_visible(connection, user, project_id)
 
 
 VisibleProject = Annotated[Project, Depends(_project)]

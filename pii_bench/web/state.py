@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
     from limits.strategies import MovingWindowRateLimiter
+    from prometheus_client import CollectorRegistry
     from starlette.requests import HTTPConnection
 
     from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
-    from pii_bench.web.mask import UploadSlots
     from pii_bench.web.masker import Masker
-    from pii_bench.web.middleware import Metrics
     from pii_bench.web.proxy import Upstream
     from pii_bench.web.settings import Settings
 
@@ -26,7 +26,7 @@ class State:
         settings: settings of the server.
         database: the open database.
         masker: the queue of texts to mask.
-        uploads: slots that limit how many files are read at a time.
+        uploads: limit of the files that are read at a time.
         metrics: the counts that `/metrics` shows.
         upstream: the model service behind the proxy; None without a proxy.
         limiter: rate limiter, which counts in memory.
@@ -37,8 +37,8 @@ class State:
     settings: Settings
     database: Database
     masker: Masker
-    uploads: UploadSlots
-    metrics: Metrics
+    uploads: CapacityLimiter
+    metrics: CollectorRegistry
     upstream: Upstream | None
     limiter: MovingWindowRateLimiter
     local: User | None

@@ -120,7 +120,7 @@ MEMBERS: Final = Table(
     Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True),
     Column("account_id", ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
     # Whether the owner let the member pass the qualification round.
-    Column("admitted", Boolean, nullable=False),
+    Column("admitted", Boolean, nullable=False, default=False),
 )
 
 TASKS: Final = Table(

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, func, insert, select, update
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.database import NotThereError
+from pii_bench.web.database import NotThereError, find_row, insert_row
 from pii_bench.web.projects import find_sample
 from pii_bench.web.tables import OUTCOMES, SAMPLES, TASKS, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
     from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
@@ -85,16 +85,18 @@ def next_task(
     return None if place is None else begin_task(connection, project, user, *place)
 
 
+def _select_tasks(project: Project) -> Select[Any]:
+    return select(TASKS).join_from(TASKS, SAMPLES).where(SAMPLES.c.project_id == project.id)
+
+
+def _select_annotations(project: Project) -> Select[Any]:
+    return _select_tasks(project).where(TASKS.c.part == Part.ANNOTATOR.value)
+
+
 def _open_task(connection: Connection, project: Project, user: User) -> Task | None:
     query = (
-        select(TASKS)
-        .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
-        .where(
-            SAMPLES.c.project_id == project.id,
-            TASKS.c.account_id == user.id,
-            TASKS.c.part == Part.ANNOTATOR.value,
-            TASKS.c.done.is_(False),
-        )
+        _select_annotations(project)
+        .where(TASKS.c.account_id == user.id, TASKS.c.done.is_(False))
         .order_by(SAMPLES.c.qualifies.desc(), TASKS.c.stage, SAMPLES.c.position)
         .limit(1)
     )
@@ -106,20 +108,12 @@ def _free_place(
     connection: Connection, project: Project, user: User, *, qualified: bool
 ) -> tuple[int, int] | None:
     """Return the id of a sample with a free place, and the stage."""
-    query = (
-        select(
-            TASKS.c.sample_id,
-            TASKS.c.stage,
-            func.count(),
-            func.count().filter(TASKS.c.account_id == user.id),
-        )
-        .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
-        .where(SAMPLES.c.project_id == project.id, TASKS.c.part == Part.ANNOTATOR.value)
-        .group_by(TASKS.c.sample_id, TASKS.c.stage)
-    )
+    place = (TASKS.c.sample_id, TASKS.c.stage)
+    taken_by_user = func.count().filter(TASKS.c.account_id == user.id)
+    query = _select_annotations(project).with_only_columns(*place, func.count(), taken_by_user)
     counts = {
         (sample_id, stage): (taken, own)
-        for sample_id, stage, taken, own in connection.execute(query)
+        for sample_id, stage, taken, own in connection.execute(query.group_by(*place))
     }
     samples = connection.execute(
         select(
@@ -198,7 +192,7 @@ def _insert(
         "seconds": 0.0,
         "touched": now,
     }
-    (task_id,) = connection.execute(insert(TASKS).values(**row)).inserted_primary_key or (0,)
+    task_id = insert_row(connection, TASKS, **row)
     first = {"task_id": task_id, "number": 1, "answer": text, "before": None, "saved": now}
     connection.execute(insert(VERSIONS).values(**first))
     return find_task(connection, task_id)
@@ -210,10 +204,7 @@ def find_task(connection: Connection, task_id: int) -> Task:
     Raises:
         NotThereError: there is none.
     """
-    row = connection.execute(select(TASKS).where(TASKS.c.id == task_id)).one_or_none()
-    if row is None:
-        raise NotThereError
-    return _task(row)
+    return _task(find_row(connection, TASKS, task_id))
 
 
 def own_task(connection: Connection, user: User, task_id: int) -> Task:
@@ -232,12 +223,7 @@ def tasks_of(
     connection: Connection, project: Project, *, account_id: int | None = None
 ) -> list[Task]:
     """Return the tasks of a project, of everybody or of one account, oldest first."""
-    query = (
-        select(TASKS)
-        .join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id)
-        .where(SAMPLES.c.project_id == project.id)
-        .order_by(TASKS.c.id)
-    )
+    query = _select_tasks(project).order_by(TASKS.c.id)
     if account_id is not None:
         query = query.where(TASKS.c.account_id == account_id)
     return [_task(row) for row in connection.execute(query)]
@@ -245,17 +231,10 @@ def tasks_of(
 
 def count_done(connection: Connection, project: Project, account_id: int) -> int:
     """Return the number of tasks that an annotator has finished."""
-    query = (
-        select(func.count())
-        .select_from(TASKS.join(SAMPLES, SAMPLES.c.id == TASKS.c.sample_id))
-        .where(
-            SAMPLES.c.project_id == project.id,
-            TASKS.c.account_id == account_id,
-            TASKS.c.part == Part.ANNOTATOR.value,
-            TASKS.c.done.is_(True),
-        )
+    query = _select_annotations(project).where(
+        TASKS.c.account_id == account_id, TASKS.c.done.is_(True)
     )
-    return connection.scalar(query) or 0
+    return connection.scalar(query.with_only_columns(func.count())) or 0
 
 
 def tasks_on(

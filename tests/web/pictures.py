@@ -17,8 +17,8 @@ from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.accounts import COOKIE, Role, begin_session
-from pii_bench.web.projects import Plan, Stages, add_member, create_project
-from pii_bench.web.reviews import Kind, add_reviewer, create_review, masked_pair
+from pii_bench.web.projects import SHARED_PROJECTS, Plan, Stages, create_project
+from pii_bench.web.reviews import SHARED_REVIEWS, Kind, create_review, masked_pair
 from pii_bench.web.settings import Settings
 from pii_bench.web.tables import ACCOUNTS
 from tests.web.chromium import chromium, serving
@@ -119,7 +119,7 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
             _of(whole, samples),
         )
         for name in (*ANNOTATORS, "adam"):
-            add_member(database, project, server.account(name).id)
+            SHARED_PROJECTS.add_member(database, project.id, server.account(name).id)
         by_text = {each.description: each for each in samples}
         draw = Random(19)
         for name in ANNOTATORS:
@@ -141,7 +141,7 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         pilot = create_project(
             database, Plan("Pilot", Stages.MARK, annotators=1), _of(whole, samples[1:2])
         )
-        add_member(database, pilot, server.account("ann").id)
+        SHARED_PROJECTS.add_member(database, pilot.id, server.account("ann").id)
         paths["mark"] = _next(browsers["ann"], pilot)
         task = int(paths["mark"].rpartition("/")[2])
         save(browsers["ann"], task, {"marks": marks(samples[1], draw, 0.9)})
@@ -178,7 +178,7 @@ def _reviews(
     for kind, name in ((Kind.MASKED, "review"), (Kind.BLIND, "blind")):
         review = create_review(server.web.database, f"Second look, {kind.value}", kind, pairs)
         for who in ("ann", "bob", "olga"):
-            add_reviewer(server.web.database, review, server.account(who).id)
+            SHARED_REVIEWS.add_member(server.web.database, review.id, server.account(who).id)
             page = browsers[who].page(f"/reviews/{review.id}")
             items = _ITEM.findall(page)
             for item in items[: 9 if who == "ann" else 12]:

@@ -14,7 +14,7 @@ from sqlalchemy import insert, select
 
 from pii_bench.web.accounts import COOKIE, Role, begin_session, list_accounts
 from pii_bench.web.database import Database
-from pii_bench.web.projects import Plan, Stages, add_member, create_project
+from pii_bench.web.projects import SHARED_PROJECTS, Plan, Stages, create_project
 from pii_bench.web.tables import ACCOUNTS, OUTCOMES, TASKS, VERSIONS
 from tests.web.study import ANN, BO, dataset
 
@@ -45,7 +45,7 @@ def study(where: str, people: int) -> list[str]:
     secrets = []
     for account in list_accounts(database):
         if account.role is Role.ANNOTATOR:
-            add_member(database, project, account.id)
+            SHARED_PROJECTS.add_member(database, project.id, account.id)
             secrets.append(begin_session(database, account, 1))
     database.close()
     return secrets

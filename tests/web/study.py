@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from pii_bench.datasets.catalog import Dataset
 from pii_bench.datasets.sample import sample_from_record
-from pii_bench.web.projects import Plan, Project, Stages, add_member, create_project
+from pii_bench.web.projects import SHARED_PROJECTS, Plan, Project, Stages, create_project
 from pii_bench.web.tables import SAMPLES
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def new_project(
     values = {"name": "Pilot", "stages": Stages.BOTH, "annotators": 2, **plan}
     project = create_project(server.web.database, Plan(**values), dataset(*records))
     for name in people:
-        add_member(server.web.database, project, server.account(name).id)
+        SHARED_PROJECTS.add_member(server.web.database, project.id, server.account(name).id)
     return project
 
 

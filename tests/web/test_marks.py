@@ -171,6 +171,7 @@ def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
         ({"needed": [True]}, "numbers of items"),
         ({"needed": [], "persons": {"2": "A"}}, "to letters"),
         ({"needed": [], "persons": {"0": "AB"}}, "to letters"),
+        ({"needed": [], "persons": {"9" * 5000: "A"}}, "to letters"),
         ({"needed": [], "necessary": 1}, "true or false"),
         ({"needed": [], "remark": 5}, "at most 2,000"),
     ],

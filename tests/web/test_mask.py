@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import threading
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,9 @@ from starlette.websockets import WebSocketDisconnect
 
 import pii_bench
 from pii_bench.masking import unmask
-from pii_bench.web.mask import UploadSlots
-from pii_bench.web.masker import BusyError
+from pii_bench.web import mask
 from pii_bench.web.settings import Settings
+from pii_bench.web.uploads import Upload
 from tests.web.letters import LETTER, docx
 from tests.web.server import Server
 
@@ -253,26 +254,28 @@ def test_an_unknown_or_too_large_file_is_refused(local: Server) -> None:
     assert browser.post("/mask/file", content=large).status_code == 413
 
 
-def test_uploads_beyond_the_limit_of_waiting_files_are_refused() -> None:
-    async def flood() -> list[bool]:
-        slots = UploadSlots(running=1, waiting=1)
-        release = asyncio.Event()
+def test_uploads_beyond_the_limit_of_waiting_files_are_refused(
+    local: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
 
-        async def upload() -> bool:
-            try:
-                async with slots.take():
-                    await release.wait()
-            except BusyError:
-                return False
-            return True
+    def read(*_: object) -> Upload:
+        assert release.wait(60)
+        return Upload("text")
 
-        uploads = [asyncio.create_task(upload()) for _ in range(3)]
-        await asyncio.sleep(0)
+    monkeypatch.setattr(mask, "read_upload", read)
+    monkeypatch.setattr(mask, "MOST_WAITING_FILES", 1)
+    browser = local.browser()
+
+    # Two are read, and one waits.
+    with ThreadPoolExecutor() as pool:
+        uploads = [pool.submit(drop, browser, ".txt", b"text") for _ in range(4)]
+        wait(uploads, return_when=FIRST_COMPLETED)
         release.set()
-        accepted = await asyncio.gather(*uploads)
-        return [*accepted, await upload()]
+        statuses = [upload.result()[0] for upload in uploads]
 
-    assert asyncio.run(flood()) == [True, True, False, True]
+    assert sorted(statuses) == [200, 200, 200, 503]
+    assert drop(browser, ".txt", b"text")[0] == 200
 
 
 def test_masked_texts_are_in_no_file_and_no_log(

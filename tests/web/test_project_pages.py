@@ -12,7 +12,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.project_pages import check_system, prepare
-from pii_bench.web.projects import Stages, find_project, samples_of
+from pii_bench.web.projects import SHARED_PROJECTS, Stages, samples_of
 from pii_bench.web.settings import Settings
 from tests.web.recorder import ASKED, GATE
 from tests.web.server import Server
@@ -35,7 +35,7 @@ def test_the_page_shows_why_a_system_cannot_answer(team: Server, olga: Browser) 
     asyncio.run(prepare(team.web.database, team.web.masker, project))
 
     with team.web.database.reading() as connection:
-        assert "OPENAI_API_KEY" in find_project(connection, project.id).trouble
+        assert "OPENAI_API_KEY" in SHARED_PROJECTS.get(connection, project.id).trouble
     assert "OPENAI_API_KEY" in olga.page(f"/projects/{project.id}")
 
 
@@ -55,7 +55,10 @@ def test_failed_suggestions_are_counted_and_the_others_are_stored(team: Server) 
 
     assert ASKED == ["Ann met Bo.", "Bo will FAIL."]
     with team.web.database.reading() as connection:
-        assert find_project(connection, project.id).trouble == "1 of 2 calls failed; prepare again"
+        assert (
+            SHARED_PROJECTS.get(connection, project.id).trouble
+            == "1 of 2 calls failed; prepare again"
+        )
         first, second = samples_of(connection, project)
     assert [(mark["start"], mark["end"]) for mark in first.suggestion or ()] == [(0, 3), (8, 10)]
     assert {mark["origin"] for mark in first.suggestion or ()} == {RECORDER}
@@ -73,7 +76,7 @@ def test_suggestions_are_prepared_in_a_process_of_the_pool(tmp_path: Path) -> No
 
         assert len(set(multiprocessing.active_children()) - others) == 1
         with server.web.database.reading() as connection:
-            assert find_project(connection, project.id).trouble == ""
+            assert SHARED_PROJECTS.get(connection, project.id).trouble == ""
             (stored,) = samples_of(connection, project)
     marked = [(mark["start"], mark["end"]) for mark in stored.suggestion or ()]
     assert {"Bonn", "32"} <= {stored.sample.description[slice(*span)] for span in marked}

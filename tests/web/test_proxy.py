@@ -193,6 +193,7 @@ def test_a_request_that_cannot_be_masked_is_not_forwarded(
         (b"{", 400),
         (b"[]", 400),
         (b"[" * 100_000, 400),
+        (b'{"tools": %s%s}' % (b"[" * 600, b"]" * 600), 400),
         (json.dumps({"messages": [{"role": "user", "content": picture}]}).encode(), 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}', 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "seed": 1e999}', 400),
@@ -219,8 +220,30 @@ def test_with_accounts_the_clients_key_is_a_token(team: Server) -> None:
 def test_the_list_of_models_is_the_providers(
     proxy: Server, protocol_server: ProtocolServer
 ) -> None:
-    assert proxy.program().get("/v1/models").status_code == 502
+    protocol_server.script(Reply(body={"data": [{"id": "m"}]}))
+
+    assert proxy.program().get("/v1/models").json() == {"data": [{"id": "m"}]}
     assert [request.path for request in protocol_server.requests] == ["/v1/models"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(status=401, body={"error": {}}), "The provider answered 401."),
+        (Reply(status=403, body=b"<html>"), "The provider answered 403."),
+        (Reply(body=b"<html>"), "The provider cannot be reached."),
+        (Reply(reset=True), "The provider cannot be reached."),
+    ],
+)
+def test_without_a_list_of_models_the_reason_is_told(
+    proxy: Server, protocol_server: ProtocolServer, reply: Reply, reason: str
+) -> None:
+    protocol_server.script(reply)
+
+    answer = proxy.program().get("/v1/models")
+
+    assert answer.status_code == 502
+    assert answer.json() == {"error": {"message": reason}}
 
 
 @pytest.mark.parametrize(

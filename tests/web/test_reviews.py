@@ -15,13 +15,13 @@ from pii_bench.ranking.scores import Interval
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.reviews import (
+    SHARED_REVIEWS,
     Item,
     Judgement,
     Kind,
     Mean,
     Pair,
     Review,
-    add_reviewer,
     agreement_of,
     create_review,
     masked_pair,
@@ -80,7 +80,7 @@ def new_review(server: Server, kind: Kind, *people: str, count: int = 3) -> Revi
     pairs = [new_pair(f"s{n}", system) for n in range(count) for system in ("one", "two")]
     review = create_review(server.web.database, "Second look", kind, pairs)
     for name in people:
-        add_reviewer(server.web.database, review, server.account(name).id)
+        SHARED_REVIEWS.add_member(server.web.database, review.id, server.account(name).id)
     return review
 
 
@@ -153,7 +153,7 @@ def test_the_owner_sees_means_by_system(team: Server, ann: Browser, olga: Browse
 def test_a_mean_has_an_interval_over_texts() -> None:
     pairs = [Pair(f"s{n}", "one", None, [(f"text {n // 2}", "")], [("", "")]) for n in range(4)]
     judgements = [
-        (Item(n, 1, pair), person, Judgement("", privacy, 5, done=True))
+        (Item(n, pair), person, Judgement("", privacy, 5, done=True))
         for n, pair in enumerate(pairs)
         for person, privacy in ((1, 1 + n), (2, 1 + n), (3, 1 + n))[: 2 + n % 2]
     ]
