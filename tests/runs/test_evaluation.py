@@ -169,7 +169,6 @@ PREDICTIONS = {
         Status.REPAIRED,
         subjects=((("Ann Lee", "PER"), ("Bo", "PER")),),
         related=("32", "Bo"),
-        repairs=("no-marker",),
         rewritten="Ann is 32.",
     ),
     "s2": Prediction(Status.REFUSED),
