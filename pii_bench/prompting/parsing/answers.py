@@ -191,6 +191,11 @@ def unreadable(text: str, finish: Finish) -> Status:
     return Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
 
 
+def is_plain(value: object) -> bool:
+    """Return True for a text that is not blank and that a file can hold."""
+    return isinstance(value, str) and bool(value.strip()) and encodable(value) == value
+
+
 def bullet_item(line: str) -> str | None:
     """Return the text after a bullet or a number; None if the line has neither."""
     found = _BULLET.fullmatch(line)

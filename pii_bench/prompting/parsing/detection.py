@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     DECORATION,
@@ -15,6 +15,7 @@ from pii_bench.prompting.parsing.answers import (
     Parsed,
     Subject,
     bullet_item,
+    is_plain,
     read_completion,
     says_nothing,
     type_of,
@@ -85,7 +86,7 @@ def _subjects_of(group: Group) -> list[_Labelled]:
 def _pairs_of(node: Node) -> _Pairs:
     """Read the pairs of one subject from a group or a text."""
     if isinstance(node, Leaf):
-        return _unkeyed(Entry(None, node), node)
+        return _unkeyed(node)
     listed = _under(node, _ENTITY_KEYS)
     if isinstance(listed, Group):
         return _pairs_of(listed)
@@ -113,8 +114,7 @@ def _read_line(line: str) -> _Lines:
     if item is None and not capitals:
         return _Lines()
     if body[:1] not in _QUOTES and len(capitals) <= 1:
-        pair = _split(body)
-        return _Lines(_typed(pair) if pair else [])
+        return _Lines(_split(body))
     literal = read_bare(body, 0, len(body))
     pairs = [
         pair
@@ -142,8 +142,7 @@ def _is_entity(group: Group) -> bool:
 def _entity(group: Group) -> _Pairs:
     text, kind = _under(group, _TEXT_KEYS), _under(group, _TYPE_KEYS)
     if text is None or kind is None:
-        first, second = texts_of(group)
-        return _typed((first, second))
+        return _typed(*texts_of(group))
     pii_type = _first_text(kind)
     return [pair for value in texts_of(text) for pair in _pair(value, pii_type)]
 
@@ -160,39 +159,36 @@ def _is_type_first(group: Group) -> bool:
 def _pairs_of_entry(entry: Entry) -> _Pairs:
     key, value = entry.key, entry.value
     if key is None:
-        return _unkeyed(entry, value) if isinstance(value, Leaf) else _pairs_of(value)
+        return _unkeyed(value, entry.note) if isinstance(value, Leaf) else _pairs_of(value)
     if isinstance(value, Group):
         value = _under(value, _TYPE_KEYS) or value
     return _pair(key.text, _first_text(value))
 
 
-def _unkeyed(entry: Entry, leaf: Leaf) -> _Pairs:
+def _unkeyed(leaf: Leaf, note: str = "") -> _Pairs:
     """Read a text without a key; its type may be in its note or in the text itself."""
-    if type_of(entry.note):
-        return _pair(leaf.text, entry.note.strip(_AROUND_TYPE))
-    if leaf.quoted:
-        return _pair(leaf.text, "")
-    pair = _split(leaf.text)
-    return _typed(pair) if pair else []
+    if type_of(note):
+        return _pair(leaf.text, note.strip(_AROUND_TYPE))
+    return _pair(leaf.text, "") if leaf.quoted else _split(leaf.text)
 
 
 def _first_text(node: Node) -> str:
     return next(iter(texts_of(node)), "")
 
 
-def _split(text: str) -> tuple[str, str] | None:
+def _split(text: str) -> _Pairs:
     """Split at the last separator before a type, or at the first one after a type."""
     marks = list(_SEPARATOR.finditer(text))
     if not marks:
-        return None
+        return []
     before, after = text[: marks[-1].start()], text[marks[-1].end() :]
     kind = after.strip(_AROUND_TYPE)
     if type_of(kind):
-        return _bare(before), kind
+        return _typed(_bare(before), kind)
     first = text[: marks[0].start()].strip(_AROUND_TYPE)
     if type_of(first):
-        return first, _bare(text[marks[0].end() :])
-    return (_bare(before), kind) if _SHOUTED.fullmatch(kind) else None
+        return _typed(first, _bare(text[marks[0].end() :]))
+    return _typed(_bare(before), kind) if _SHOUTED.fullmatch(kind) else []
 
 
 def _bare(text: str) -> str:
@@ -202,11 +198,11 @@ def _bare(text: str) -> str:
     return plain
 
 
-def _typed(pair: tuple[str, str]) -> _Pairs:
-    """Read a pair in which either half may be the type."""
-    if type_of(pair[0]) and not type_of(pair[1]):
-        return _pair(pair[1], pair[0])
-    return _pair(pair[0], pair[1])
+def _typed(first: str, second: str) -> _Pairs:
+    """Read a text and its type, which may be the first."""
+    if type_of(first) and not type_of(second):
+        return _pair(second, first)
+    return _pair(first, second)
 
 
 def _pair(text: str, written: str) -> _Pairs:
@@ -269,10 +265,10 @@ def _tolerant_form(text: str, finish: Finish) -> Parsed[tuple[Subject, ...]]:
     pieces = _pieces(text)
     if finish is Finish.LENGTH and pieces and not pieces[-1].closed:
         return Parsed(None, Status.TRUNCATED)
-    if any(piece.subjects for piece in pieces):
-        chosen = _chosen(text, [piece for piece in pieces if piece.subjects])
-        cut = any(piece.cut for piece in chosen)
-        return Parsed(_merged(chosen), Status.REPAIRED, cut)
+    filled = [piece for piece in pieces if piece.subjects]
+    if filled:
+        chosen = _chosen(text, filled)
+        return Parsed(_merged(chosen), Status.REPAIRED, any(piece.cut for piece in chosen))
     if _is_empty(text, pieces):
         return Parsed((), Status.REPAIRED)
     # Without brackets one cannot see whether the last line was cut off.
@@ -312,8 +308,7 @@ def _expected_object(text: str) -> Subject | None:
     except (ValueError, RecursionError):
         return None
     for key, value in pairs:
-        known = isinstance(value, str) and value in TYPES
-        if not (known and key.strip() and encodable(key) == key):
+        if not (isinstance(value, str) and value in TYPES and is_plain(key)):
             return None
     return tuple(pairs)
 
@@ -324,12 +319,11 @@ def _pieces(text: str) -> list[_Piece]:
     A label at the start of a line ends any bracket that is still open.
     """
     limits = [label.start() for label in _LINE_LABEL.finditer(text)] + [len(text)]
-    pieces: list[_Piece] = []
-    start = 0
-    for limit in limits:
-        pieces += _pieces_between(text, start, limit)
-        start = limit
-    return pieces
+    return [
+        piece
+        for start, limit in pairwise([0, *limits])
+        for piece in _pieces_between(text, start, limit)
+    ]
 
 
 def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
@@ -353,9 +347,9 @@ def _read_brackets(text: str, start: int, limit: int, pieces: list[_Piece]) -> i
     literal = read_literal(text, start, limit)
     subjects = _subjects_of(literal.group)
     if not pieces or pieces[-1].label is None or any(label for label, _ in subjects):
-        filled = [subject for subject in subjects if subject[0] or subject[1]]
-        cut = not literal.closed
-        pieces.append(_Piece(None, start, literal.end, filled, literal.closed, cut))
+        filled = [(label, pairs) for label, pairs in subjects if label or pairs]
+        closed = literal.closed
+        pieces.append(_Piece(None, start, literal.end, filled, closed, cut=not closed))
         return literal.end
     piece = pieces[-1]
     piece.closed = literal.closed

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.span_files import Document, joined
-from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     KEY,
     Parsed,
     Subject,
+    is_plain,
     one_subject,
     read_completion,
     says_nothing,
@@ -66,27 +66,19 @@ def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, .
         value = json.loads(text.strip(), object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
-    fields = (
-        {key.strip().upper(): found for key, found in value} if isinstance(value, tuple) else {}
-    )
-    found = fields.pop(KEY, None)
-    # JSON objects are tuples here, and an empty list says the same as an empty object.
-    if not (isinstance(found, tuple) or found == []) or not all(
-        isinstance(other, str) for other in fields.values()
-    ):
+    if not isinstance(value, tuple):
         return None
-    pairs = []
+    fields = {key.strip().upper(): found for key, found in value}
+    found = fields.pop(KEY, None)
+    # An empty list says the same as an empty object.
+    if not isinstance(found, tuple) and found != []:
+        return None
+    if not all(isinstance(other, str) for other in fields.values()):
+        return None
     for label, values in found:
-        if label not in labels or not isinstance(values, list):
+        if label not in labels or not isinstance(values, list) or not all(map(is_plain, values)):
             return None
-        if not all(isinstance(text, str) and _is_plain(text) for text in values):
-            return None
-        pairs += [(text, label) for text in values]
-    return one_subject(pairs)
-
-
-def _is_plain(value: str) -> bool:
-    return bool(value.strip()) and encodable(value) == value
+    return one_subject([(text, label) for label, values in found for text in values])
 
 
 def _tolerant_form(

@@ -43,19 +43,19 @@ _THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
 _BARE_STOP = r",;，；、\n\[\]{}［］｛｝【】"
 
 
-class Quoted(NamedTuple):
+class _Quoted(NamedTuple):
     """A text between quotes, and the index after the closing quote."""
 
     text: str
     end: int
 
 
-def opens_quote(text: str, at: int) -> bool:
+def _opens_quote(text: str, at: int) -> bool:
     """Return True if a quote or an escaped quote is at this index."""
     return text[at] in _CLOSERS or (text[at] == "\\" and text[at + 1 : at + 2] in {'"', "'"})
 
 
-def read_quoted(text: str, start: int, end: int) -> Quoted | None:
+def _read_quoted(text: str, start: int, end: int) -> _Quoted | None:
     """Read the quoted text that starts at `start`; None if it is not closed.
 
     The time is linear in the length of the text.
@@ -66,7 +66,7 @@ def read_quoted(text: str, start: int, end: int) -> Quoted | None:
     body = _run_end(text, start, end) if mark in "\"'" else start + 1
     width = body - start
     if width > 1 and (body >= end or text[body].isspace() or text[body] in _DELIMITERS):
-        return Quoted("", body)
+        return _Quoted("", body)
     doubled = False
     for run in _RUNS[mark].finditer(text, body, end):
         if run[0][0] == "\\":
@@ -79,15 +79,15 @@ def read_quoted(text: str, start: int, end: int) -> Quoted | None:
         else:
             doubled |= length == 2 and width == 1
             continue
-        return Quoted(_unescape(content.replace(mark * 2, mark) if doubled else content), after)
+        return _Quoted(_unescape(content.replace(mark * 2, mark) if doubled else content), after)
     return None
 
 
-def _read_escaped(text: str, start: int, end: int) -> Quoted | None:
+def _read_escaped(text: str, start: int, end: int) -> _Quoted | None:
     mark, body = text[start + 1], start + 2
     for run in _ESCAPED_RUNS[mark].finditer(text, body, end):
         if run[0][1] == mark and _closes(text, run.end(), end):
-            return Quoted(_unescape(text[body : run.start()]), run.end())
+            return _Quoted(_unescape(text[body : run.start()]), run.end())
     return None
 
 
@@ -109,7 +109,7 @@ def _closes(text: str, after: int, end: int) -> bool:
         return True
     if following == after:
         return False
-    return text[following] in _NOTE_STARTS or opens_quote(text, following)
+    return text[following] in _NOTE_STARTS or _opens_quote(text, following)
 
 
 def _unescape(content: str) -> str:
@@ -246,7 +246,7 @@ class _Reader:
             self._colon(frame, self.at + 1)
         elif frame.value is not None and (arrow := _ARROW.match(self.text, self.at, self.end)):
             self._colon(frame, arrow.end())
-        elif opens_quote(self.text, self.at):
+        elif _opens_quote(self.text, self.at):
             self._quoted(frame)
         else:
             self._unquoted(frame)
@@ -283,7 +283,7 @@ class _Reader:
             frame.key, frame.value, frame.note, frame.new_line = frame.value, None, "", False
 
     def _quoted(self, frame: _Frame) -> None:
-        quoted = read_quoted(self.text, self.at, self.end)
+        quoted = _read_quoted(self.text, self.at, self.end)
         if quoted is None:
             self._abandon(frame)
         else:

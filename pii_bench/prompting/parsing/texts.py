@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     DECORATION,
     Parsed,
     bullet_item,
+    is_plain,
     is_refusal,
     read_completion,
     says_nothing,
@@ -52,20 +52,12 @@ _LONGEST_ITEM: Final = 10
 
 _TEXT_KEYS = frozenset({"text", "entity", "value", "span", "entity_text", "pii"})
 _ANSWER_KEYS = frozenset(
-    [
-        "answer",
-        "answers",
-        "final_answer",
-        "entities",
-        "pii_entities",
-        "related",
-        "result",
-        "results",
-    ]
+    {"answer", "answers", "final_answer", "entities"}
+    | {"pii_entities", "related", "result", "results"}
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Reading:
     """The texts in a part of an answer, and whether the list is complete."""
 
@@ -103,12 +95,9 @@ def _expected_form(text: str) -> tuple[str, ...] | None:
         items = json.loads(text[at + len(_EXPECTED) :].strip())
     except (ValueError, RecursionError):
         return None
-    if not isinstance(items, list):
+    if not isinstance(items, list) or not all(map(is_plain, items)):
         return None
-    texts = [item for item in items if isinstance(item, str) and item.strip()]
-    if len(texts) != len(items) or any(encodable(item) != item for item in texts):
-        return None
-    return tuple(texts)
+    return tuple(items)
 
 
 def _search(text: str, finish: Finish) -> _Reading | None:
@@ -143,18 +132,18 @@ def _after_marker(text: str, start: int, end: int) -> _Reading | None:
 
 
 def _without_marker(text: str) -> _Reading | None:
-    stripped = text.strip()
-    reading = _last_list(text, 0, len(text))
-    if reading is not None:
+    listed = _last_list(text, 0, len(text))
+    if listed is not None:
         # Without a marker, a list with text after it may be a draft.
-        reading.closed &= text.rstrip(DECORATION)[-1:] in _CLOSERS
-    if reading is None and says_nothing(stripped) and "\n" not in stripped:
-        reading = _Reading([], True)
-    if reading is None:
-        reading = _bullets(stripped.split("\n"))
-    if reading is None and stripped[:1] in _QUOTES and "\n" not in stripped:
-        reading = _plain(stripped)
-    return reading
+        ends = text.rstrip(DECORATION)[-1:] in _CLOSERS
+        return _Reading(listed.texts, listed.closed and ends)
+    lines = text.strip().split("\n")
+    if len(lines) == 1 and says_nothing(lines[0]):
+        return _Reading([], True)
+    bullets = _bullets(lines)
+    if bullets is None and len(lines) == 1 and lines[0][:1] in _QUOTES:
+        return _plain(lines[0])
+    return bullets
 
 
 def _last_list(text: str, start: int, end: int) -> _Reading | None:
@@ -185,14 +174,18 @@ def _bullets(lines: list[str]) -> _Reading | None:
     """Read a bulleted or numbered list; one line of prose may introduce it."""
     filled = [line for line in lines if line.strip()]
     intro = bool(filled) and bullet_item(filled[0]) is None
-    items = [bullet_item(line) for line in filled[intro:]]
-    if not items or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
+    if len(filled) == intro or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
         return None
-    listed = [item for item in takewhile(lambda item: item is not None, items) if item]
-    return _Reading([text for item in listed for text in _bullet_texts(item)], False)
+    texts: list[str] = []
+    for line in filled[intro:]:
+        item = bullet_item(line)
+        if item is None:
+            break
+        texts += _texts_of_item(item)
+    return _Reading(texts, False)
 
 
-def _bullet_texts(item: str) -> list[str]:
+def _texts_of_item(item: str) -> list[str]:
     item = item.strip().rstrip(",")
     if emphasis := _EMPHASIS.match(item):
         return [emphasis[2]]
