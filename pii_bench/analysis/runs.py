@@ -155,7 +155,6 @@ def _pool(parts: Sequence[EvaluatedRun]) -> EvaluatedRun:
         gold=sum(part.gold for part in evaluations),
         scores=tuple(score for part in evaluations for score in part.scores),
         statuses=sum((Counter(part.statuses) for part in evaluations), Counter()),
-        repairs=sum((Counter(part.repairs) for part in evaluations), Counter()),
     )
     return EvaluatedRun(
         name=replace(

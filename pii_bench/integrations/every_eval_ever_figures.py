@@ -225,11 +225,7 @@ def _shared_fields(scored: ScoredTask, sample: Sample, score: SampleScore) -> di
         "answer_attribution": _attribution(task, prediction) if scored.shows_outputs else [],
         "token_usage": _usage(completions),
         "error": None if score.status.answered else str(score.status),
-        "metadata": {
-            "task": str(task),
-            "status": str(score.status),
-            "repairs": ", ".join(prediction.repairs),
-        },
+        "metadata": {"task": str(task), "status": str(score.status)},
     }
 
 

@@ -111,10 +111,7 @@ def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
         return Score(
             value=dict(scored.metrics),
             answer=_encode(scored.prediction),
-            metadata={
-                "status": str(scored.prediction.status),
-                "repairs": list(scored.prediction.repairs),
-            },
+            metadata={"status": str(scored.prediction.status)},
         )
 
     return score

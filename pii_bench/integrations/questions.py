@@ -142,5 +142,5 @@ def score_answers(
 
 def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:
     """Return a sample's contribution to each mean of its task's row, 0 to 1."""
-    evaluation = Evaluation(task=task, gold=1, scores=(score,), statuses={}, repairs={})
+    evaluation = Evaluation(task=task, gold=1, scores=(score,), statuses={})
     return {name: value for name, value in metrics_of(evaluation).items() if name in MEAN_METRICS}

@@ -77,14 +77,12 @@ class Evaluation:
         gold: number of samples that the task applies to; the denominator of coverage.
         scores: scores of the scored samples, in the order of the dataset.
         statuses: number of samples per status; samples without a response are not counted.
-        repairs: number of responses that each stage of the parser changed.
     """
 
     task: Task
     gold: int
     scores: Sequence[SampleScore]
     statuses: Mapping[Status, int]
-    repairs: Mapping[str, int]
 
     @property
     def complete(self) -> bool:
@@ -142,7 +140,6 @@ class Tally:
         self.task, self._scores = task, scores
         self._gold = 0
         self._statuses: Counter[Status] = Counter()
-        self._repairs: Counter[str] = Counter()
 
     def add(self, sample: Sample, prediction: Prediction | None) -> None:
         """Count a gold sample and score its prediction, if the task applies to it."""
@@ -151,14 +148,13 @@ class Tally:
         self._gold += 1
         if prediction is not None:
             self._statuses[prediction.status] += 1
-            self._repairs.update(prediction.repairs)
             if prediction.status.scored:
                 self._scores.append(score_sample(self.task, sample, prediction))
 
     @property
     def evaluation(self) -> Evaluation:
         """The evaluation of the samples added so far."""
-        return Evaluation(self.task, self._gold, self._scores, self._statuses, self._repairs)
+        return Evaluation(self.task, self._gold, self._scores, self._statuses)
 
 
 def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleScore:

@@ -144,7 +144,6 @@ def _about(evaluation: Evaluation, table: CompactScores) -> dict[str, Any]:
     return {
         "gold": evaluation.gold,
         "statuses": {str(status): count for status, count in evaluation.statuses.items()},
-        "repairs": dict(evaluation.repairs),
         "metrics": table.metrics,
         "counts": table.counts,
         "ids": table.ids,
@@ -165,5 +164,4 @@ def _evaluation(task: Task, about: Mapping[str, Any], numbers: Iterable[float]) 
         gold=int(about["gold"]),
         scores=tuple(table),
         statuses={Status(status): count for status, count in about["statuses"].items()},
-        repairs=dict(about["repairs"]),
     )

@@ -16,7 +16,6 @@ from pii_bench.datasets.sample import Sample
 from pii_bench.errors import PiiBenchError
 from pii_bench.masking.masked import Masked, mask
 from pii_bench.models.base import CallError, Completion, Finish
-from pii_bench.prompting.parsing.answers import Stage
 from pii_bench.runs.responses import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator, reading
@@ -342,7 +341,7 @@ def _failure(system: System, response: Response, prediction: Prediction) -> str:
         return fault or f"its answer is {prediction.status}"
     # The missing entities of a truncated answer would stay unmasked.
     cut = isinstance(response, Completion) and response.finish is Finish.LENGTH
-    if system.card.task is Task.DETECTION and (cut or Stage.CLOSE_OPEN in prediction.repairs):
+    if system.card.task is Task.DETECTION and (cut or prediction.cut):
         return "its answer was cut off"
     return ""
 

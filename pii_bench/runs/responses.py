@@ -77,7 +77,7 @@ def _read_completion(task: Task, response: Completion, output: Output) -> Predic
             from pii_bench.prompting.parsing.texts import parse_rewriting
 
             read = parse_rewriting(response.text, response.finish)
-            return Prediction(read.status, repairs=read.repairs, rewritten=read.text)
+            return Prediction(read.status, rewritten=read.payload)
         case Task.MASKING:
             # It is composed of the answers of the other two tasks.
             return Prediction(Status.MALFORMED)
@@ -107,7 +107,6 @@ def vote(draws: Sequence[Prediction]) -> Prediction:
     return Prediction(
         Status.REPAIRED if Status.REPAIRED in {each.status for each in answers} else Status.OK,
         related=tuple(text for key, text in written.items() if 2 * named[key] > len(answers)),
-        repairs=tuple(dict.fromkeys(stage for each in answers for stage in each.repairs)),
     )
 
 
@@ -126,7 +125,7 @@ def compose(detection: Prediction, related: Prediction) -> Prediction:
         Status.REPAIRED if Status.REPAIRED in {part.status for part in parts} else Status.OK,
         subjects=detection.subjects,
         related=related.related,
-        repairs=detection.repairs + related.repairs,
+        cut=detection.cut,
     )
 
 
@@ -136,7 +135,7 @@ def _read_detection(response: Completion, output: Output) -> Prediction:
     else:
         parse = parse_structured_detection
     read = parse(response.text, response.finish)
-    return Prediction(read.status, subjects=read.subjects, repairs=read.repairs)
+    return Prediction(read.status, subjects=read.payload, cut=read.cut)
 
 
 def _read_labelled(
@@ -150,9 +149,9 @@ def _read_labelled(
     read = [parse(each.text, labels, each.finish) for each in completions]
     pairs: dict[tuple[str, str], None] = {}
     for each in read:
-        if each.subjects is None:
+        if each.payload is None:
             return Prediction(each.status)
-        pairs.update(dict.fromkeys(pair for subject in each.subjects for pair in subject))
+        pairs.update(dict.fromkeys(pair for subject in each.payload for pair in subject))
     whole = list(pairs) if text is None else whole_values(pairs, labels, text)
     # An unknown label is kept: it counts as a wrong prediction.
     typed = [
@@ -163,7 +162,7 @@ def _read_labelled(
     return Prediction(
         Status.REPAIRED if Status.REPAIRED in {each.status for each in read} else Status.OK,
         subjects=(tuple(typed),) if typed else (),
-        repairs=tuple(dict.fromkeys(stage for each in read for stage in each.repairs)),
+        cut=any(each.cut for each in read),
     )
 
 
@@ -173,4 +172,4 @@ def _read_related(response: Completion, output: Output) -> Prediction:
     else:
         parse = parse_structured_related
     read = parse(response.text, response.finish)
-    return Prediction(read.status, related=read.texts, repairs=read.repairs)
+    return Prediction(read.status, related=read.payload)

@@ -46,15 +46,15 @@ class Prediction:
         status: `ok` or `repaired`; with any other status, all parts are None.
         subjects: (text, type) pairs of each predicted subject.
         related: texts of the predicted related entities.
-        repairs: steps of the parser that changed the response, in order.
         rewritten: rewritten description.
+        cut: True if the answer to a detection broke off, so that entities may be missing.
     """
 
     status: Status
     subjects: Subjects | None = None
     related: tuple[str, ...] | None = None
-    repairs: tuple[str, ...] = ()
     rewritten: str | None = field(default=None, repr=False)
+    cut: bool = False
 
     def answers(self, task: Task) -> bool:
         """Return True if the prediction has the parts that the task asks for."""
@@ -261,7 +261,7 @@ def _type(entity: dict[str, Any], owner: str) -> str:
 
 
 def encode_prediction(prediction: Prediction) -> dict[str, Any]:
-    """Return the JSON object of a prediction, without parts that are None and without repairs."""
+    """Return the JSON object of a prediction, without parts that are None and without `cut`."""
     record: dict[str, Any] = {}
     if prediction.subjects is not None:
         record["subjects"] = [

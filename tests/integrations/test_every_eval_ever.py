@@ -182,11 +182,7 @@ def test_our_datasets_are_exported_with_their_texts(results: Path) -> None:
     assert first["output"]["raw"] == ["### Answer: ['Halifax']"]
     (attribution,) = first["answer_attribution"]
     assert attribution["extracted_value"] == '["Halifax"]'
-    assert first["metadata"] == {
-        "task": "query-related",
-        "status": "repaired",
-        "repairs": "single-quotes",
-    }
+    assert first["metadata"] == {"task": "query-related", "status": "repaired"}
 
 
 def test_answers_of_a_replay_are_not_exported(results: Path) -> None:

@@ -440,13 +440,13 @@ def test_every_provider_takes_it(strategy: Strategy) -> None:
 def test_what_has_the_form_of_a_schema_is_read() -> None:
     said = json.dumps(instance(answer_schema(DETECTION).schema))
 
-    assert parse_structured_detection(said).subjects == ((("32", "PER"),),)
+    assert parse_structured_detection(said).payload == ((("32", "PER"),),)
     said = json.dumps(instance(answer_schema(STRATEGIES["json"], ["AGE", "SEX"]).schema))
-    assert parse_structured_labelled(said, ["AGE", "SEX"]).subjects == (
+    assert parse_structured_labelled(said, ["AGE", "SEX"]).payload == (
         (("32", "AGE"), ("32", "SEX")),
     )
     for strategy in STRATEGIES.values():
         if strategy.task is Task.DETECTION:
             continue
         said = json.dumps(instance(answer_schema(strategy).schema))
-        assert parse_structured_related(said).texts == ("32",)
+        assert parse_structured_related(said).payload == ("32",)

@@ -82,11 +82,11 @@ def test_every_answer_of_the_train_sets_is_read_without_repairs(name: str) -> No
         related = parse_related(related_answer(sample))
 
         assert (detected.status, related.status) == (Status.OK, Status.OK)
-        assert detected.subjects is not None
-        assert [set(dict(subject)) for subject in detected.subjects] == [
+        assert detected.payload is not None
+        assert [set(dict(subject)) for subject in detected.payload] == [
             {entity.text for entity in subject.entities} for subject in sample.subjects
         ]
-        assert set(related.texts or ()) == {each.text for each in sample.related}
+        assert set(related.payload or ()) == {each.text for each in sample.related}
 
 
 def test_a_text_that_several_samples_share_is_asked_once_without_a_query() -> None:

@@ -100,19 +100,18 @@ def test_macro_averages_samples_and_micro_sums_counts() -> None:
     assert total == PRF(1.0, 3 / 6, 2 / 3)
 
 
-def test_statuses_and_repairs_are_counted() -> None:
+def test_statuses_are_counted() -> None:
     samples = [make_sample(f"s{number}") for number in range(1, 5)]
     predictions = {
         "s1": RIGHT,
-        "s2": Prediction(Status.REPAIRED, related=(), repairs=("no-marker", "unquoted")),
-        "s3": Prediction(Status.REPAIRED, related=(), repairs=("unquoted",)),
+        "s2": Prediction(Status.REPAIRED, related=()),
+        "s3": Prediction(Status.REPAIRED, related=()),
         "s4": Prediction(Status.EMPTY),
     }
 
     evaluation = evaluate(Task.QUERY_RELATED, samples, predictions)
 
     assert evaluation.statuses == {Status.OK: 1, Status.REPAIRED: 2, Status.EMPTY: 1}
-    assert evaluation.repairs == {"no-marker": 1, "unquoted": 2}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,6 @@ PREDICTIONS = {
         Status.REPAIRED,
         subjects=((("Ann Lee", "PER"), ("Bo", "PER")),),
         related=("32", "Bo"),
-        repairs=("no-marker",),
         rewritten="Ann is 32.",
     ),
     "s2": Prediction(Status.REFUSED),
@@ -192,7 +190,7 @@ def test_compact_scores_equal_the_scores_of_an_evaluation(task: Task) -> None:
     assert compact.scores[-1] == whole.scores[-1]
     assert list(compact.scores[1:]) == list(whole.scores[1:])
     assert (compact.gold, compact.complete) == (whole.gold, whole.complete)
-    assert (compact.statuses, compact.repairs) == (whole.statuses, whole.repairs)
+    assert compact.statuses == whole.statuses
     for metric in whole.scores[0].metrics:
         assert compact.macro(metric) == whole.macro(metric)
     assert (compact.predicted, compact.hallucinated) == (whole.predicted, whole.hallucinated)

@@ -33,7 +33,7 @@ RELATED = Prediction(Status.OK, related=("32",))
             Task.QUERY_RELATED,
             "### Answer: ['32']",
             "text",
-            Prediction(Status.REPAIRED, related=("32",), repairs=("single-quotes",)),
+            Prediction(Status.REPAIRED, related=("32",)),
         ),
         (
             Task.DETECTION,
@@ -77,9 +77,7 @@ def test_draws_are_parsed_one_by_one_and_vote() -> None:
         )
     )
 
-    assert read_response(Task.QUERY_RELATED, draws) == Prediction(
-        Status.REPAIRED, related=("32",), repairs=("single-quotes",)
-    )
+    assert read_response(Task.QUERY_RELATED, draws) == Prediction(Status.REPAIRED, related=("32",))
 
 
 def test_draws_in_json_vote() -> None:
@@ -114,7 +112,7 @@ def test_a_label_may_mean_another_type_in_another_taxonomy() -> None:
 
 def test_an_unknown_label_is_kept_as_a_wrong_type() -> None:
     assert read_labels('{"PII": {"PET": ["Rex"]}}') == Prediction(
-        Status.REPAIRED, subjects=((("Rex", "PET"),),), repairs=("unknown-type",)
+        Status.REPAIRED, subjects=((("Rex", "PET"),),)
     )
 
 
@@ -143,7 +141,14 @@ def test_the_answers_for_the_pieces_of_a_text_are_joined() -> None:
     assert read_labels(first, second) == Prediction(
         Status.REPAIRED,
         subjects=((("41", "DEM"), ("Ulm", "LOC"), ("7", "DEM")),),
-        repairs=("single-quotes",),
+    )
+
+
+def test_a_text_is_cut_if_the_answer_for_one_of_its_pieces_is() -> None:
+    found = read_labels('{"PII": {"AGE": ["41"]', '{"PII": {"CITY": ["Ulm"]}}')
+
+    assert found == Prediction(
+        Status.REPAIRED, subjects=((("41", "DEM"), ("Ulm", "LOC")),), cut=True
     )
 
 
@@ -207,16 +212,10 @@ def test_without_any_answer_the_status_is_that_of_the_first_draw() -> None:
     assert vote([Prediction(status) for status in statuses]) == Prediction(Status.REFUSED)
 
 
-def test_a_vote_has_the_repairs_of_its_draws() -> None:
-    draws = [
-        Prediction(Status.REPAIRED, related=("32",), repairs=("no-marker", "code-fence")),
-        Prediction(Status.OK, related=("32",)),
-        Prediction(Status.REPAIRED, related=("32",), repairs=("code-fence",)),
-    ]
+def test_a_vote_is_repaired_if_a_draw_is() -> None:
+    draws = [Prediction(Status.OK, related=("32",)), Prediction(Status.REPAIRED, related=("32",))]
 
-    assert vote(draws) == Prediction(
-        Status.REPAIRED, related=("32",), repairs=("no-marker", "code-fence")
-    )
+    assert vote(draws) == Prediction(Status.REPAIRED, related=("32",))
 
 
 drawn = st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1, max_size=6)
@@ -243,13 +242,13 @@ def test_a_detection_and_a_relevance_prediction_compose() -> None:
     assert compose(DETECTED, RELATED) == Prediction(Status.OK, subjects=SUBJECTS, related=("32",))
 
 
-def test_a_composed_prediction_has_the_repairs_of_both_parts() -> None:
-    detected = Prediction(Status.REPAIRED, subjects=SUBJECTS, repairs=("type-alias",))
-    related = Prediction(Status.REPAIRED, related=("32",), repairs=("single-quotes",))
+def test_a_composed_prediction_is_repaired_if_a_part_is() -> None:
+    detected = Prediction(Status.REPAIRED, subjects=SUBJECTS, cut=True)
+    related = Prediction(Status.REPAIRED, related=("32",))
 
     assert compose(detected, RELATED).status is Status.REPAIRED
     assert compose(DETECTED, related).status is Status.REPAIRED
-    assert compose(detected, related).repairs == ("type-alias", "single-quotes")
+    assert compose(detected, related).cut
 
 
 CAUSED_BY_THE_MODEL = ["malformed", "truncated", "empty", "refused", "filtered"]

@@ -1,5 +1,5 @@
 """Parsers from the raw text of a model to subjects, entities and texts.
 
-Every repair has a name (`answers.Stage`), runs in a fixed order and is recorded. Parsers do not see
-the description or gold; whether an entity occurs in the text is checked elsewhere.
+An answer in the form that the prompt asks for is only decoded; one in another form is repaired.
+Parsers do not see the description or gold; whether an entity occurs in it is checked elsewhere.
 """

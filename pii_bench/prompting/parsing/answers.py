@@ -12,9 +12,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from pii_bench.files import encodable
 from pii_bench.models.base import Finish
@@ -48,82 +47,22 @@ _EXPLAINED = re.compile(r"\W*([A-Z]+)\s*\([\w\s/-]*\)\W*")
 _LONGEST_NAME: Final = 60
 
 
-class Stage(StrEnum):
-    """All repairs, in the order in which they run and are recorded."""
-
-    # The text as a whole.
-    LONE_SURROGATE = "lone-surrogate"  # half of a surrogate pair became U+FFFD
-    ZERO_WIDTH = "zero-width"  # zero-width spaces and byte-order marks were removed
-    CODE_FENCE = "code-fence"  # Markdown code fences were removed
-    # Where the answer is.
-    MARKER_VARIANT = "marker-variant"  # the answer's marker was not written `### Answer:`
-    NO_MARKER = "no-marker"  # no marker: the answer was found by its form
-    EARLIER_ANSWER = "earlier-answer"  # the last marker had nothing after it; the one before counts
-    LABEL_VARIANT = "label-variant"  # a label was not `Subject1{` at the start of a line
-    NO_LABEL = "no-label"  # subjects without labels, told apart by their brackets
-    PROSE_AROUND = "prose-around"  # text before or after the answer was ignored
-    QUOTED_IN_PROSE = "quoted-in-prose"  # the quoted texts of a sentence were taken
-    BULLET_LIST = "bullet-list"  # one item a line, bulleted or numbered, was read as a list
-    PLAIN_TEXT = "plain-text"  # items without brackets around them were read as a list
-    # The characters of a list or an object.
-    SINGLE_QUOTES = "single-quotes"  # single quotes delimit a text
-    SMART_QUOTES = "smart-quotes"  # typographic quotes or backticks delimit a text
-    ESCAPED_QUOTES = "escaped-quotes"  # the delimiting quotes were escaped
-    DOUBLED_QUOTES = "doubled-quotes"  # quotes written twice or more count once
-    NESTED_QUOTES = "nested-quotes"  # unescaped quotes inside a text belong to it
-    BAD_ESCAPE = "bad-escape"  # an unknown escape or a raw control character was kept as written
-    UNQUOTED = "unquoted"  # a text had no quotes
-    NON_STRING_ITEM = "non-string-item"  # numbers became texts; null, None and dots were dropped
-    FULL_WIDTH = "full-width"  # full-width punctuation was read as its ASCII form
-    SEPARATOR = "separator"  # a semicolon was read as a comma, or an arrow as a colon
-    MISSING_COMMA = "missing-comma"  # two items had no comma between them
-    STRAY_COMMA = "stray-comma"  # a comma too many was ignored
-    STRAY_TEXT = "stray-text"  # a note next to an item, or a stray mark, was ignored
-    ROUND_BRACKETS = "round-brackets"  # round brackets enclose a list, as in Python
-    BRACKET_MISMATCH = "bracket-mismatch"  # a bracket was closed by one of another kind
-    TOO_DEEP = "too-deep"  # brackets nested deeper than any answer needs were ignored
-    CLOSE_OPEN = "close-open"  # the answer was cut off: complete items kept, the last half dropped
-    # What the list or the object says.
-    OTHER_SHAPE = "other-shape"  # lists or objects of another shape hold the entities
-    BLANK_ITEM = "blank-item"  # texts of white space only were dropped
-    EXPLICIT_NONE = "explicit-none"  # words such as None or N/A say that there is nothing
-    TYPE_FIRST = "type-first"  # the type precedes its text
-    TYPE_ALIAS = "type-alias"  # a type was spelt out or in lower case
-    TYPE_LIST = "type-list"  # of several types for one text, the first counts
-    UNKNOWN_TYPE = "unknown-type"  # a type outside the seven stays as written, in upper case
-    MISSING_TYPE = "missing-type"  # a text without a type keeps an empty one
-    MERGED_LABEL = "merged-label"  # a label used twice names one subject
-    LAST_GROUP = "last-group"  # of a draft and a later version, the last complete one counts
+Payload = TypeVar("Payload")
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedDetection:
-    """Predicted subjects in the order of the answer; None if the status has no answer.
+class Parsed(Generic[Payload]):
+    """What an answer says.
 
-    `repairs` are the names of the stages that changed something, here and below.
+    Attributes:
+        payload: subjects, texts or a rewritten text; None if the status has no answer.
+        status: `repaired` if the answer was not in the form that the prompt asks for.
+        cut: True if the answer to a detection broke off, so that its last entity is missing.
     """
 
-    subjects: tuple[Subject, ...] | None
+    payload: Payload | None
     status: Status
-    repairs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedRelated:
-    """Predicted texts in the order of the answer, with repeats; None if there is no answer."""
-
-    texts: tuple[str, ...] | None
-    status: Status
-    repairs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedRewriting:
-    """A rewritten text, not blank; None if there is no answer."""
-
-    text: str | None
-    status: Status
-    repairs: tuple[str, ...] = ()
+    cut: bool = False
 
 
 def type_of(written: str) -> str | None:
@@ -134,8 +73,6 @@ def type_of(written: str) -> str | None:
     name = explained[1] if explained else written
     return _TYPE_OF.get(_PUNCTUATION.sub("", name.lower()))
 
-
-Payload = TypeVar("Payload", bound=tuple[object, ...])
 
 _TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _ZERO_WIDTH = re.compile("[\u200b\u2060\ufeff]+")
@@ -174,39 +111,30 @@ def read_completion(
     completion_text: str,
     finish: Finish,
     read_expected: Callable[[str], Payload | None],
-    read_tolerant: Callable[[str, Finish, set[Stage]], Payload | Status],
-) -> tuple[Payload | None, Status, tuple[str, ...]]:
+    read_tolerant: Callable[[str, Finish], Parsed[Payload]],
+) -> Parsed[Payload]:
     """Read an answer in the expected form, then without its thought, then with repairs.
 
     Args:
         completion_text: the raw text.
         finish: why the model stopped.
         read_expected: reads the form that the prompt asks for; returns None for others.
-        read_tolerant: reads any form and adds the repairs to the set, or returns the status of
-            an answer that it cannot read.
-
-    Returns:
-        The payload (None without an answer), the status and the names of the stages.
+        read_tolerant: reads any form.
     """
     if status := settled(completion_text, finish):
-        return None, status, ()
+        return Parsed(None, status)
     text = encodable(completion_text)
-    repairs = {Stage.LONE_SURROGATE} if text != completion_text else set()
     payload = read_expected(text)
     if payload is None:
         answer = without_thought(text)
         if answer is None:
-            return None, unreadable("", finish), ()
+            return Parsed(None, unreadable("", finish))
         if status := settled(answer, finish):
-            return None, status, ()
+            return Parsed(None, status)
         payload = read_expected(answer)
         if payload is None:
-            read = read_tolerant(_without_wrapping(answer, repairs), finish, repairs)
-            if isinstance(read, Status):
-                return None, read, ()
-            payload = read
-    names = tuple(stage.value for stage in Stage if stage in repairs)
-    return payload, Status.REPAIRED if names else Status.OK, names
+            return read_tolerant(_without_wrapping(answer), finish)
+    return Parsed(payload, Status.OK if text == completion_text else Status.REPAIRED)
 
 
 def settled(text: str, finish: Finish) -> Status | None:
@@ -223,7 +151,7 @@ def settled(text: str, finish: Finish) -> Status | None:
 def without_thought(text: str) -> str | None:
     """Remove reasoning blocks: `<think>`, `<thinking>`, `<reasoning>`.
 
-    No repair is recorded, since thought is normal. If a closing tag has no opening one (chat
+    If a closing tag has no opening one (chat
     templates drop it), everything before it is thought.
 
     Returns:
@@ -243,18 +171,12 @@ def without_thought(text: str) -> str | None:
     return None if thinking else "".join([*parts, text[after:]])
 
 
-def _without_wrapping(text: str, repairs: set[Stage]) -> str:
+def _without_wrapping(text: str) -> str:
     """Remove zero-width characters and code fences.
 
     Joiners (U+200C, U+200D) stay: names in some scripts need them.
     """
-    plain = _ZERO_WIDTH.sub("", text)
-    if plain != text:
-        repairs.add(Stage.ZERO_WIDTH)
-    bare = _FENCE.sub(" ", plain)
-    if bare != plain:
-        repairs.add(Stage.CODE_FENCE)
-    return bare
+    return _FENCE.sub(" ", _ZERO_WIDTH.sub("", text))
 
 
 def is_refusal(text: str) -> bool:
@@ -267,6 +189,11 @@ def unreadable(text: str, finish: Finish) -> Status:
     if is_refusal(text):
         return Status.REFUSED
     return Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
+
+
+def is_plain(value: object) -> bool:
+    """Return True for a text that is not blank and that a file can hold."""
+    return isinstance(value, str) and bool(value.strip()) and encodable(value) == value
 
 
 def bullet_item(line: str) -> str | None:
@@ -290,36 +217,34 @@ class _ShapeError(Exception):
 
 def parse_structured_detection(
     completion_text: str, finish: Finish = Finish.UNKNOWN
-) -> ParsedDetection:
+) -> Parsed[tuple[Subject, ...]]:
     """Read `{"subjects": [{"entities": [{"text": ..., "type": ...}]}]}`."""
-    return ParsedDetection(*_read(completion_text, finish, _subjects))
+    return _read(completion_text, finish, _subjects)
 
 
 def parse_structured_related(
     completion_text: str, finish: Finish = Finish.UNKNOWN
-) -> ParsedRelated:
+) -> Parsed[tuple[str, ...]]:
     """Read `{..., "answer": ["...", ...]}`; other keys have texts of the reasoning."""
-    return ParsedRelated(*_read(completion_text, finish, _answer))
+    return _read(completion_text, finish, _answer)
 
 
 def parse_structured_labelled(
     completion_text: str, labels: Collection[str], finish: Finish = Finish.UNKNOWN
-) -> ParsedDetection:
+) -> Parsed[tuple[Subject, ...]]:
     """Read `{"PII": {"LABEL": ["value", ...]}}`; other labels are malformed."""
-    return ParsedDetection(*_read(completion_text, finish, partial(_labelled, labels)))
+    return _read(completion_text, finish, partial(_labelled, labels))
 
 
-def _read(
-    text: str, finish: Finish, payload_of: Callable[[object], Payload]
-) -> tuple[Payload | None, Status]:
+def _read(text: str, finish: Finish, payload_of: Callable[[object], Payload]) -> Parsed[Payload]:
     if status := settled(text, finish):
-        return None, status
+        return Parsed(None, status)
     try:
-        return payload_of(json.loads(text)), Status.OK
+        return Parsed(payload_of(json.loads(text)), Status.OK)
     except _ShapeError:
-        return None, Status.MALFORMED
+        return Parsed(None, Status.MALFORMED)
     except (ValueError, RecursionError):
-        return None, Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED
+        return Parsed(None, Status.TRUNCATED if finish is Finish.LENGTH else Status.MALFORMED)
 
 
 def _subjects(value: object) -> tuple[Subject, ...]:

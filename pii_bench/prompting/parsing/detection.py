@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     DECORATION,
     TYPES,
-    ParsedDetection,
-    Stage,
+    Parsed,
     Subject,
     bullet_item,
+    is_plain,
     read_completion,
     says_nothing,
     type_of,
@@ -32,6 +32,9 @@ from pii_bench.prompting.parsing.reader import (
     texts_of,
 )
 from pii_bench.tasks import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _Pairs: TypeAlias = list[tuple[str, str]]
 _Labelled: TypeAlias = tuple[str | None, _Pairs]
@@ -57,24 +60,18 @@ def _label_of(match: re.Match[str]) -> str:
     return (match[1] or match[2]).lstrip("0") or "0"
 
 
-def _subjects_of(group: Group, repairs: set[Stage]) -> list[_Labelled]:
+def _subjects_of(group: Group) -> list[_Labelled]:
     """Read subjects, as label (if any) and pairs, from an object or list of any shape.
 
     The reader limits the depth.
     """
     keyed = [(entry.key.text.strip(), entry.value) for entry in group.entries if entry.key]
-    labels = [_LABEL.fullmatch(key) for key, _ in keyed]
-    if any(labels):
-        repairs.add(Stage.OTHER_SHAPE)
-        return [
-            (_label_of(label), _pairs_of(value, repairs))
-            for label, (_, value) in zip(labels, keyed, strict=True)
-            if label
-        ]
+    labelled = [(_LABEL.fullmatch(key), value) for key, value in keyed]
+    if any(label for label, _ in labelled):
+        return [(_label_of(label), _pairs_of(value)) for label, value in labelled if label]
     listed = _under(group, _SUBJECT_KEYS)
     if isinstance(listed, Group):
-        repairs.add(Stage.OTHER_SHAPE)
-        return _subjects_of(listed, repairs)
+        return _subjects_of(listed)
     children = [entry.value for entry in group.entries if isinstance(entry.value, Group)]
     if (
         children
@@ -82,35 +79,31 @@ def _subjects_of(group: Group, repairs: set[Stage]) -> list[_Labelled]:
         and len(children) == len(group.entries)
         and not any(_is_entity(child) for child in children)
     ):
-        repairs.add(Stage.OTHER_SHAPE)
-        return [subject for child in children for subject in _subjects_of(child, repairs)]
-    return [(None, _pairs_of(group, repairs))]
+        return [subject for child in children for subject in _subjects_of(child)]
+    return [(None, _pairs_of(group))]
 
 
-def _pairs_of(node: Node, repairs: set[Stage]) -> _Pairs:
+def _pairs_of(node: Node) -> _Pairs:
     """Read the pairs of one subject from a group or a text."""
     if isinstance(node, Leaf):
-        return _unkeyed(Entry(None, node), node, repairs)
+        return _unkeyed(node)
     listed = _under(node, _ENTITY_KEYS)
-    if node.opener != "{" or isinstance(listed, Group) or _is_entity(node):
-        repairs.add(Stage.OTHER_SHAPE)
     if isinstance(listed, Group):
-        return _pairs_of(listed, repairs)
+        return _pairs_of(listed)
     if _is_entity(node):
-        return _entity(node, repairs)
+        return _entity(node)
     if _is_type_first(node):
-        repairs.add(Stage.TYPE_FIRST)
         return [
             pair
             for entry in node.entries
             if entry.key
             for text in texts_of(entry.value)
-            for pair in _pair(text, entry.key.text, repairs)
+            for pair in _pair(text, entry.key.text)
         ]
-    return [pair for entry in node.entries for pair in _pairs_of_entry(entry, repairs)]
+    return [pair for entry in node.entries for pair in _pairs_of_entry(entry)]
 
 
-def _pairs_of_line(line: str, repairs: set[Stage]) -> _Pairs:
+def _read_line(line: str) -> _Lines:
     """Read the pairs of a line such as `- Ann Lee: PER` or `"Ann Lee" (PER), 32 (DEM)`.
 
     A line without a bullet and without a type in capitals is prose and has none.
@@ -119,23 +112,17 @@ def _pairs_of_line(line: str, repairs: set[Stage]) -> _Pairs:
     body = (item or line).replace("**", "").strip(" \t\r,;|:：")
     capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
     if item is None and not capitals:
-        return []
-    found = {Stage.BULLET_LIST}
-    if body[:1] in _QUOTES or len(capitals) > 1:
-        literal = read_bare(body, 0, len(body))
-        found |= literal.repairs
-        pairs = [
-            pair
-            for entry in literal.group.entries
-            if entry.key or entry.note or (isinstance(entry.value, Leaf) and not entry.value.quoted)
-            for pair in _pairs_of_entry(entry, found)
-        ]
-    else:
-        pair = _split(body)
-        pairs = _typed(pair, found) if pair else []
-    if pairs:
-        repairs |= found
-    return pairs
+        return _Lines()
+    if body[:1] not in _QUOTES and len(capitals) <= 1:
+        return _Lines(_split(body))
+    literal = read_bare(body, 0, len(body))
+    pairs = [
+        pair
+        for entry in literal.group.entries
+        if entry.key or entry.note or (isinstance(entry.value, Leaf) and not entry.value.quoted)
+        for pair in _pairs_of_entry(entry)
+    ]
+    return _Lines(pairs, cut=bool(pairs) and not literal.closed)
 
 
 def _under(group: Group, names: tuple[str, ...]) -> Node | None:
@@ -152,13 +139,12 @@ def _is_entity(group: Group) -> bool:
     return len(leaves) == len(group.entries) == 2 and any(type_of(leaf.text) for leaf in leaves)
 
 
-def _entity(group: Group, repairs: set[Stage]) -> _Pairs:
+def _entity(group: Group) -> _Pairs:
     text, kind = _under(group, _TEXT_KEYS), _under(group, _TYPE_KEYS)
     if text is None or kind is None:
-        first, second = texts_of(group)
-        return _typed((first, second), repairs)
+        return _typed(*texts_of(group))
     pii_type = _first_text(kind)
-    return [pair for value in texts_of(text) for pair in _pair(value, pii_type, repairs)]
+    return [pair for value in texts_of(text) for pair in _pair(value, pii_type)]
 
 
 def _is_type_first(group: Group) -> bool:
@@ -170,52 +156,39 @@ def _is_type_first(group: Group) -> bool:
     )
 
 
-def _pairs_of_entry(entry: Entry, repairs: set[Stage]) -> _Pairs:
+def _pairs_of_entry(entry: Entry) -> _Pairs:
     key, value = entry.key, entry.value
-    if key is None and isinstance(value, Leaf):
-        return _unkeyed(entry, value, repairs)
-    if entry.note:
-        repairs.add(Stage.STRAY_TEXT)
     if key is None:
-        return _pairs_of(value, repairs)
+        return _unkeyed(value, entry.note) if isinstance(value, Leaf) else _pairs_of(value)
     if isinstance(value, Group):
-        kind = _under(value, _TYPE_KEYS)
-        repairs.add(Stage.OTHER_SHAPE if kind else Stage.TYPE_LIST)
-        value = kind or value
-    return _pair(key.text, _first_text(value), repairs)
+        value = _under(value, _TYPE_KEYS) or value
+    return _pair(key.text, _first_text(value))
 
 
-def _unkeyed(entry: Entry, leaf: Leaf, repairs: set[Stage]) -> _Pairs:
+def _unkeyed(leaf: Leaf, note: str = "") -> _Pairs:
     """Read a text without a key; its type may be in its note or in the text itself."""
-    if type_of(entry.note):
-        repairs.add(Stage.OTHER_SHAPE)
-        return _pair(leaf.text, entry.note.strip(_AROUND_TYPE), repairs)
-    if leaf.quoted:
-        return _pair(leaf.text, "", repairs)
-    pair = _split(leaf.text)
-    if pair is None:
-        repairs.add(Stage.STRAY_TEXT)
-        return []
-    return _typed(pair, repairs)
+    if type_of(note):
+        return _pair(leaf.text, note.strip(_AROUND_TYPE))
+    return _pair(leaf.text, "") if leaf.quoted else _split(leaf.text)
 
 
 def _first_text(node: Node) -> str:
     return next(iter(texts_of(node)), "")
 
 
-def _split(text: str) -> tuple[str, str] | None:
+def _split(text: str) -> _Pairs:
     """Split at the last separator before a type, or at the first one after a type."""
     marks = list(_SEPARATOR.finditer(text))
     if not marks:
-        return None
+        return []
     before, after = text[: marks[-1].start()], text[marks[-1].end() :]
     kind = after.strip(_AROUND_TYPE)
     if type_of(kind):
-        return _bare(before), kind
+        return _typed(_bare(before), kind)
     first = text[: marks[0].start()].strip(_AROUND_TYPE)
     if type_of(first):
-        return first, _bare(text[marks[0].end() :])
-    return (_bare(before), kind) if _SHOUTED.fullmatch(kind) else None
+        return _typed(first, _bare(text[marks[0].end() :]))
+    return _typed(_bare(before), kind) if _SHOUTED.fullmatch(kind) else []
 
 
 def _bare(text: str) -> str:
@@ -225,30 +198,20 @@ def _bare(text: str) -> str:
     return plain
 
 
-def _typed(pair: tuple[str, str], repairs: set[Stage]) -> _Pairs:
-    """Read a pair in which either half may be the type."""
-    if type_of(pair[0]) and not type_of(pair[1]):
-        repairs.add(Stage.TYPE_FIRST)
-        return _pair(pair[1], pair[0], repairs)
-    return _pair(pair[0], pair[1], repairs)
+def _typed(first: str, second: str) -> _Pairs:
+    """Read a text and its type, which may be the first."""
+    if type_of(first) and not type_of(second):
+        return _pair(second, first)
+    return _pair(first, second)
 
 
-def _pair(text: str, written: str, repairs: set[Stage]) -> _Pairs:
-    if not text.strip():
-        repairs.add(Stage.BLANK_ITEM)
-        return []
-    if written in TYPES:
-        return [(text, written)]
-    known = type_of(written)
-    if known:
-        repairs.add(Stage.TYPE_ALIAS)
-    else:
-        repairs.add(Stage.UNKNOWN_TYPE if written.strip() else Stage.MISSING_TYPE)
-    return [(text, known or written.strip().upper())]
+def _pair(text: str, written: str) -> _Pairs:
+    """Pair a text with its type; one outside the seven stays as written, in upper case."""
+    return [(text, type_of(written) or written.strip().upper())] if text.strip() else []
 
 
-_EXPECTED_LINE = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})")
-_EXPECTED_LABEL = re.compile(r"Subject(?:\{\d+\}|\d+)")
+_EXPECTED_SUBJECT = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})\s*", re.DOTALL)
+_BEFORE_SUBJECT = re.compile(r"\n(?=Subject)")
 _LINE_LABEL = re.compile(
     rf"^[ \t>#*_-]*+(?:\d{{1,3}}[.)][ \t]*+)?{_LABEL_PATTERN}", re.IGNORECASE | re.MULTILINE
 )
@@ -266,7 +229,7 @@ class _Piece:
         end: the index after the piece.
         subjects: the subjects found.
         closed: False if the text may have been cut off inside the piece.
-        repairs: the repairs that it needed.
+        cut: True if the text was cut off inside brackets or quotes that hold the last pair.
     """
 
     label: str | None
@@ -274,45 +237,64 @@ class _Piece:
     end: int
     subjects: list[_Labelled] = field(default_factory=list)
     closed: bool = True
-    repairs: set[Stage] = field(default_factory=set)
+    cut: bool = False
 
 
-def parse_detection(completion_text: str, finish: Finish = Finish.UNKNOWN) -> ParsedDetection:
+@dataclass(slots=True)
+class _Lines:
+    """The pairs in lines, the index after the last line with pairs, and whether it is cut off."""
+
+    pairs: _Pairs = field(default_factory=list)
+    end: int = 0
+    cut: bool = False
+
+
+def parse_detection(
+    completion_text: str, finish: Finish = Finish.UNKNOWN
+) -> Parsed[tuple[Subject, ...]]:
     """Read the subjects and their entities from the raw answer of a model.
 
-    An answer in the expected form is only decoded; others are repaired (`Stage`). If a draft and
-    a later version both start at the first label, with text between them, the last complete one
-    counts. No text raises an error, and the time is linear in its length.
+    An answer in the expected form is only decoded; others are repaired. If a draft and a later
+    version both start at the first label, with text between them, the last complete one counts. No
+    text raises an error, and the time is linear in its length.
     """
-    return ParsedDetection(
-        *read_completion(completion_text, finish, _expected_form, _tolerant_form)
-    )
+    return read_completion(completion_text, finish, _expected_form, _tolerant_form)
 
 
-def _tolerant_form(text: str, finish: Finish, repairs: set[Stage]) -> tuple[Subject, ...] | Status:
+def _tolerant_form(text: str, finish: Finish) -> Parsed[tuple[Subject, ...]]:
     pieces = _pieces(text)
     if finish is Finish.LENGTH and pieces and not pieces[-1].closed:
-        return Status.TRUNCATED
-    if any(piece.subjects for piece in pieces):
-        return _chosen(text, pieces, repairs)
+        return Parsed(None, Status.TRUNCATED)
+    filled = [piece for piece in pieces if piece.subjects]
+    if filled:
+        chosen = _chosen(text, filled)
+        return Parsed(_merged(chosen), Status.REPAIRED, any(piece.cut for piece in chosen))
     if _is_empty(text, pieces):
-        repairs.add(Stage.EXPLICIT_NONE)
-        return ()
+        return Parsed((), Status.REPAIRED)
     # Without brackets one cannot see whether the last line was cut off.
-    pairs = [] if finish is Finish.LENGTH else _lines(text, repairs)[0]
-    if not pairs:
-        return unreadable(text, finish)
-    repairs.add(Stage.NO_LABEL)
-    return (tuple(pairs),)
+    lines = _Lines() if finish is Finish.LENGTH else _read_lines(text)
+    if not lines.pairs:
+        return Parsed(None, unreadable(text, finish))
+    return Parsed((tuple(lines.pairs),), Status.REPAIRED, lines.cut)
 
 
 def _expected_form(text: str) -> tuple[Subject, ...] | None:
-    """Read a text in which every line is a label and a JSON object of texts and types."""
+    """Read labels at the start of a line, each with a JSON object of texts and types.
+
+    The objects are on the line of their label, which may be indented, or pretty-printed.
+    """
+    subjects = _expected_subjects(line.strip(" \t\r") for line in text.split("\n"))
+    if subjects is None:
+        subjects = _expected_subjects(_BEFORE_SUBJECT.split(text))
+    return subjects
+
+
+def _expected_subjects(parts: Iterable[str]) -> tuple[Subject, ...] | None:
     subjects: dict[str, Subject] = {}
-    for line in text.split("\n"):
-        if not line.strip():
+    for part in parts:
+        if not part.strip():
             continue
-        found = _EXPECTED_LINE.fullmatch(line.strip(" \t\r"))
+        found = _EXPECTED_SUBJECT.fullmatch(part)
         subject = _expected_object(found[3]) if found else None
         if found is None or subject is None or (found[1] or found[2]) in subjects:
             return None
@@ -326,8 +308,7 @@ def _expected_object(text: str) -> Subject | None:
     except (ValueError, RecursionError):
         return None
     for key, value in pairs:
-        known = isinstance(value, str) and value in TYPES
-        if not (known and key.strip() and encodable(key) == key):
+        if not (isinstance(value, str) and value in TYPES and is_plain(key)):
             return None
     return tuple(pairs)
 
@@ -338,12 +319,11 @@ def _pieces(text: str) -> list[_Piece]:
     A label at the start of a line ends any bracket that is still open.
     """
     limits = [label.start() for label in _LINE_LABEL.finditer(text)] + [len(text)]
-    pieces: list[_Piece] = []
-    start = 0
-    for limit in limits:
-        pieces += _pieces_between(text, start, limit)
-        start = limit
-    return pieces
+    return [
+        piece
+        for start, limit in pairwise([0, *limits])
+        for piece in _pieces_between(text, start, limit)
+    ]
 
 
 def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
@@ -354,90 +334,76 @@ def _pieces_between(text: str, start: int, limit: int) -> list[_Piece]:
             at = _read_brackets(text, found.start(), limit, pieces)
             continue
         at = found.end()
-        piece = _Piece(_label_of(found), found.start(), at)
-        starts_line = found.start() == 0 or text[found.start() - 1] == "\n"
-        expected = _EXPECTED_LABEL.fullmatch(found[0]) and text.startswith("{", at)
-        if not (starts_line and expected):
-            piece.repairs.add(Stage.LABEL_VARIANT)
-        pieces.append(piece)
+        pieces.append(_Piece(_label_of(found), found.start(), at))
     ends = [piece.start for piece in pieces[1:]] + [limit]
     for piece, end in zip(pieces, ends, strict=False):
         if piece.label is not None and not piece.subjects and piece.closed:
-            _read_lines(piece, text, end)
+            _fill_from_lines(piece, text, end)
     return pieces
 
 
 def _read_brackets(text: str, start: int, limit: int, pieces: list[_Piece]) -> int:
     """Read the brackets at `start` into the label before them or a new piece; return their end."""
     literal = read_literal(text, start, limit)
-    repairs = set(literal.repairs)
-    subjects = _subjects_of(literal.group, repairs)
+    subjects = _subjects_of(literal.group)
     if not pieces or pieces[-1].label is None or any(label for label, _ in subjects):
-        filled = [subject for subject in subjects if subject[0] or subject[1]]
-        pieces.append(_Piece(None, start, literal.end, filled, literal.closed, repairs))
+        filled = [(label, pairs) for label, pairs in subjects if label or pairs]
+        closed = literal.closed
+        pieces.append(_Piece(None, start, literal.end, filled, closed, cut=not closed))
         return literal.end
     piece = pieces[-1]
     piece.closed = literal.closed
     pairs = [pair for _, pairs in subjects for pair in pairs]
     if pairs or (literal.closed and not literal.group.entries):
         piece.end = literal.end
-        piece.repairs |= repairs
-        if piece.subjects:
-            piece.repairs.add(Stage.MERGED_LABEL)
-        else:
+        piece.cut = not literal.closed
+        if not piece.subjects:
             piece.subjects = [(piece.label, [])]
         piece.subjects[0][1].extend(pairs)
     return literal.end
 
 
-def _read_lines(piece: _Piece, text: str, end: int) -> None:
+def _fill_from_lines(piece: _Piece, text: str, end: int) -> None:
     """Read the lines of a labelled piece without a subject in brackets."""
     body = text[piece.end : end]
     if says_nothing(body.strip(_BETWEEN)):
         piece.subjects, piece.end = [(piece.label, [])], end
-        piece.repairs.add(Stage.EXPLICIT_NONE)
         return
-    pairs, length = _lines(body, piece.repairs)
+    lines = _read_lines(body)
     # One cannot see whether the last line, or a label without content, was cut off.
-    piece.closed = bool(body.strip(_BETWEEN)) and not (pairs and end == len(text))
-    if pairs:
-        piece.subjects, piece.end = [(piece.label, pairs)], piece.end + length
+    piece.closed = bool(body.strip(_BETWEEN)) and not (lines.pairs and end == len(text))
+    if lines.pairs:
+        piece.subjects, piece.end = [(piece.label, lines.pairs)], piece.end + lines.end
+        piece.cut = lines.cut
 
 
-def _lines(body: str, repairs: set[Stage]) -> tuple[_Pairs, int]:
-    """Return the pairs of all lines, and the index after the last line with pairs."""
-    pairs: _Pairs = []
-    at = length = 0
+def _read_lines(body: str) -> _Lines:
+    lines = _Lines()
+    at = 0
     for line in body.splitlines(keepends=True):
         at += len(line)
-        found = _pairs_of_line(line.strip(), repairs)
-        if found:
-            pairs += found
-            length = at
-    return pairs, length
+        found = _read_line(line.strip())
+        if found.pairs:
+            lines.pairs += found.pairs
+            lines.end = at
+            lines.cut |= found.cut
+    return lines
 
 
-def _chosen(text: str, pieces: list[_Piece], repairs: set[Stage]) -> tuple[Subject, ...]:
-    """Choose the pieces that are the answer, and merge those with the same label."""
-    filled = [piece for piece in pieces if piece.subjects]
+def _chosen(text: str, filled: list[_Piece]) -> list[_Piece]:
+    """Return the pieces that are the answer: the labelled ones, and of versions the last."""
     labelled = [piece for piece in filled if any(label for label, _ in piece.subjects)]
     groups = _groups(text, labelled or filled)
     complete = [group for group in groups if all(piece.closed for piece in group)]
-    chosen = (complete or groups)[-1]
-    if len(groups) > 1:
-        repairs.add(Stage.LAST_GROUP)
-    if not labelled:
-        repairs.add(Stage.NO_LABEL)
-    if _prose_around(text, chosen):
-        repairs.add(Stage.PROSE_AROUND)
+    return (complete or groups)[-1]
+
+
+def _merged(pieces: list[_Piece]) -> tuple[Subject, ...]:
+    """Return the subjects of pieces; those with the same label are one."""
     merged: dict[str, _Pairs] = {}
-    for index, piece in enumerate(chosen):
-        repairs |= piece.repairs
+    for index, piece in enumerate(pieces):
         for number, (label, pairs) in enumerate(piece.subjects):
-            name = label or f"{index}.{number}"
-            if name in merged:
-                repairs.add(Stage.MERGED_LABEL)
-            merged.setdefault(name, []).extend(pairs)
+            merged.setdefault(label or f"{index}.{number}", []).extend(pairs)
     return tuple(tuple(pairs) for pairs in merged.values())
 
 
@@ -460,12 +426,3 @@ def _groups(text: str, pieces: list[_Piece]) -> list[list[_Piece]]:
         else:
             groups[-1].append(piece)
     return groups
-
-
-def _prose_around(text: str, pieces: list[_Piece]) -> bool:
-    after = 0
-    for piece in pieces:
-        if text[after : piece.start].strip():
-            return True
-        after = piece.end
-    return bool(text[after:].strip())

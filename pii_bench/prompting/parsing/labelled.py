@@ -7,19 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pii_bench.datasets.span_files import Document, joined
-from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     KEY,
-    ParsedDetection,
-    Stage,
+    Parsed,
     Subject,
+    is_plain,
     one_subject,
     read_completion,
     says_nothing,
     unreadable,
 )
-from pii_bench.prompting.parsing.reader import Group, Leaf, Literal, read_literal, texts_of
+from pii_bench.prompting.parsing.reader import Group, Literal, read_literal, texts_of
 from pii_bench.scorer.locate import place_entities
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import name_in
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
 
 def parse_labelled(
     completion_text: str, labels: Mapping[str, Meaning], finish: Finish = Finish.UNKNOWN
-) -> ParsedDetection:
+) -> Parsed[tuple[Subject, ...]]:
     """Read `{"PII": {"LABEL": ["value", ...]}}` as (value, label) pairs of one subject.
 
-    An answer in the expected form is only decoded; others are repaired (`Stage`). Of several
-    objects the last one with an answer counts. No text raises an error.
+    An answer in the expected form is only decoded; others are repaired. Of several objects
+    the last one with an answer counts. No text raises an error.
 
     Args:
         completion_text: the raw text.
@@ -45,7 +44,7 @@ def parse_labelled(
         finish: why the model stopped.
     """
     expected, tolerant = partial(_expected_form, labels), partial(_tolerant_form, labels)
-    return ParsedDetection(*read_completion(completion_text, finish, expected, tolerant))
+    return read_completion(completion_text, finish, expected, tolerant)
 
 
 def whole_values(
@@ -61,61 +60,51 @@ def whole_values(
 
 
 def _expected_form(labels: Mapping[str, Meaning], text: str) -> tuple[Subject, ...] | None:
+    """Read one JSON object with lists of texts by label; its other keys have texts."""
     try:
         # Objects as pairs: a label may occur twice.
-        value = json.loads(text, object_pairs_hook=tuple)
+        value = json.loads(text.strip(), object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
-    match value:
-        case ((str(key), tuple(found)),) if key == KEY:
-            pairs = []
-            for label, values in found:
-                if label not in labels or not isinstance(values, list):
-                    return None
-                if not all(isinstance(text, str) and _is_plain(text) for text in values):
-                    return None
-                pairs += [(text, label) for text in values]
-            return one_subject(pairs)
-        case _:
+    if not isinstance(value, tuple):
+        return None
+    fields = {key.strip().upper(): found for key, found in value}
+    found = fields.pop(KEY, None)
+    # An empty list says the same as an empty object.
+    if not isinstance(found, tuple) and found != []:
+        return None
+    if not all(isinstance(other, str) for other in fields.values()):
+        return None
+    for label, values in found:
+        if label not in labels or not isinstance(values, list) or not all(map(is_plain, values)):
             return None
-
-
-def _is_plain(value: str) -> bool:
-    return bool(value.strip()) and encodable(value) == value
+    return one_subject([(text, label) for label, values in found for text in values])
 
 
 def _tolerant_form(
-    labels: Mapping[str, Meaning], text: str, finish: Finish, repairs: set[Stage]
-) -> tuple[Subject, ...] | Status:
+    labels: Mapping[str, Meaning], text: str, finish: Finish
+) -> Parsed[tuple[Subject, ...]]:
     answers = []
-    for start, literal in _objects(text):
+    for literal in _objects(text):
         group = _answer_in(literal.group, labels)
         if group is not None:
-            answers.append((start, literal, group))
+            answers.append((literal, group))
     if not answers:
         if "{" not in text and "\n" not in text.strip() and says_nothing(text.strip()):
-            repairs.add(Stage.EXPLICIT_NONE)
-            return ()
-        return unreadable(text, finish)
-    closed = [answer for answer in answers if answer[1].closed]
-    start, literal, group = (closed or answers)[-1]
+            return Parsed((), Status.REPAIRED)
+        return Parsed(None, unreadable(text, finish))
+    closed = [answer for answer in answers if answer[0].closed]
+    literal, group = (closed or answers)[-1]
     if finish is Finish.LENGTH and not literal.closed:
-        return Status.TRUNCATED
-    if len(answers) > 1:
-        repairs.add(Stage.LAST_GROUP)
-    if (text[:start] + text[literal.end :]).strip():
-        repairs.add(Stage.PROSE_AROUND)
-    if group is literal.group:
-        repairs.add(Stage.OTHER_SHAPE)
-    repairs |= literal.repairs
-    return one_subject(_pairs(group, labels, repairs))
+        return Parsed(None, Status.TRUNCATED)
+    return Parsed(one_subject(_pairs(group, labels)), Status.REPAIRED, cut=not literal.closed)
 
 
-def _objects(text: str) -> Iterator[tuple[int, Literal]]:
+def _objects(text: str) -> Iterator[Literal]:
     start = text.find("{")
     while start != -1:
         literal = read_literal(text, start, len(text))
-        yield start, literal
+        yield literal
         start = text.find("{", literal.end)
 
 
@@ -128,25 +117,11 @@ def _answer_in(group: Group, labels: Mapping[str, Meaning]) -> Group | None:
     return group if any(name_in(labels, key) for key in keys) or not group.entries else None
 
 
-def _pairs(
-    group: Group, labels: Mapping[str, Meaning], repairs: set[Stage]
-) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for entry in group.entries:
-        if entry.key is None:
-            repairs.add(Stage.STRAY_TEXT)
-            continue
-        written = entry.key.text.strip()
-        label = name_in(labels, written)
-        if label is None:
-            repairs.add(Stage.UNKNOWN_TYPE)
-        elif label != entry.key.text:
-            repairs.add(Stage.TYPE_ALIAS)
-        if isinstance(entry.value, Leaf) or entry.value.opener != "[":
-            repairs.add(Stage.OTHER_SHAPE)
-        for value in texts_of(entry.value):
-            if value.strip():
-                pairs.append((value, label or written.upper()))
-            else:
-                repairs.add(Stage.BLANK_ITEM)
-    return pairs
+def _pairs(group: Group, labels: Mapping[str, Meaning]) -> list[tuple[str, str]]:
+    return [
+        (value, name_in(labels, entry.key.text.strip()) or entry.key.text.strip().upper())
+        for entry in group.entries
+        if entry.key is not None
+        for value in texts_of(entry.value)
+        if value.strip()
+    ]

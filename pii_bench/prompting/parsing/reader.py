@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from pii_bench.files import encodable
-from pii_bench.prompting.parsing.answers import Stage
 
 _CLOSERS = {
     '"': '"', "'": "'", "`": "`", "“": "”“\"", "”": "”\"", "„": "“”\"", "‘": "’‘'", "’": "’'",
@@ -28,7 +27,6 @@ _DELIMITERS = frozenset(",;:]})\n，；：、］｝）】*`=→")
 _NOTE_STARTS = frozenset("(-–—#/[|（")
 _ANY_SPACE = re.compile(r"\s*+")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\s\S])")
-_CONTROL = re.compile(r"[\x00-\x1f]")
 _ESCAPED = {
     '"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
 }  # fmt: skip
@@ -45,59 +43,51 @@ _THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
 _BARE_STOP = r",;，；、\n\[\]{}［］｛｝【】"
 
 
-class Quoted(NamedTuple):
+class _Quoted(NamedTuple):
     """A text between quotes, and the index after the closing quote."""
 
     text: str
     end: int
 
 
-def opens_quote(text: str, at: int) -> bool:
+def _opens_quote(text: str, at: int) -> bool:
     """Return True if a quote or an escaped quote is at this index."""
     return text[at] in _CLOSERS or (text[at] == "\\" and text[at + 1 : at + 2] in {'"', "'"})
 
 
-def read_quoted(text: str, start: int, end: int, repairs: set[Stage]) -> Quoted | None:
+def _read_quoted(text: str, start: int, end: int) -> _Quoted | None:
     """Read the quoted text that starts at `start`; None if it is not closed.
 
     The time is linear in the length of the text.
     """
     if text[start] == "\\":
-        return _read_escaped(text, start, end, repairs)
+        return _read_escaped(text, start, end)
     mark = text[start]
     body = _run_end(text, start, end) if mark in "\"'" else start + 1
     width = body - start
     if width > 1 and (body >= end or text[body].isspace() or text[body] in _DELIMITERS):
-        return Quoted("", body)
-    inner: set[Stage] = set()
+        return _Quoted("", body)
+    doubled = False
     for run in _RUNS[mark].finditer(text, body, end):
         if run[0][0] == "\\":
             continue
         length = run.end() - run.start()
         if _closes(text, run.end(), end):
-            kept = max(length - width, 0)
-            if kept:
-                inner.add(Stage.NESTED_QUOTES)
-            content, after = text[body : run.start() + kept], run.end()
+            content, after = text[body : run.start() + max(length - width, 0)], run.end()
         elif length == 2 and width == 1 and _between_words(text, run.start(), run.end(), end):
             content, after = text[body : run.start()], run.start() + 1
         else:
-            inner.add(Stage.DOUBLED_QUOTES if length == 2 and width == 1 else Stage.NESTED_QUOTES)
+            doubled |= length == 2 and width == 1
             continue
-        repairs |= inner
-        _record_mark(mark, width, repairs)
-        if Stage.DOUBLED_QUOTES in inner:
-            content = content.replace(mark * 2, mark)
-        return Quoted(_unescape(content, repairs), after)
+        return _Quoted(_unescape(content.replace(mark * 2, mark) if doubled else content), after)
     return None
 
 
-def _read_escaped(text: str, start: int, end: int, repairs: set[Stage]) -> Quoted | None:
+def _read_escaped(text: str, start: int, end: int) -> _Quoted | None:
     mark, body = text[start + 1], start + 2
     for run in _ESCAPED_RUNS[mark].finditer(text, body, end):
         if run[0][1] == mark and _closes(text, run.end(), end):
-            repairs.add(Stage.ESCAPED_QUOTES)
-            return Quoted(_unescape(text[body : run.start()], repairs), run.end())
+            return _Quoted(_unescape(text[body : run.start()]), run.end())
     return None
 
 
@@ -119,34 +109,17 @@ def _closes(text: str, after: int, end: int) -> bool:
         return True
     if following == after:
         return False
-    return text[following] in _NOTE_STARTS or opens_quote(text, following)
+    return text[following] in _NOTE_STARTS or _opens_quote(text, following)
 
 
-def _record_mark(mark: str, width: int, repairs: set[Stage]) -> None:
-    if width > 1:
-        repairs.add(Stage.DOUBLED_QUOTES)
-    if mark == "'":
-        repairs.add(Stage.SINGLE_QUOTES)
-    elif mark != '"':
-        repairs.add(Stage.SMART_QUOTES)
+def _unescape(content: str) -> str:
+    """Replace escapes; unknown ones and raw control characters stay as written."""
 
-
-def _unescape(content: str, repairs: set[Stage]) -> str:
     def meant(escape: re.Match[str]) -> str:
         name = escape[1]
-        if len(name) > 1:
-            return chr(int(name[1:], 16))
-        if name not in _ESCAPED:
-            repairs.add(Stage.BAD_ESCAPE)
-        return _ESCAPED.get(name, escape[0])
+        return chr(int(name[1:], 16)) if len(name) > 1 else _ESCAPED.get(name, escape[0])
 
-    if _CONTROL.search(content):
-        repairs.add(Stage.BAD_ESCAPE)
-    plain = _ESCAPE.sub(meant, content)
-    mended = encodable(plain)
-    if "\ufffd" in mended and "\ufffd" not in plain:
-        repairs.add(Stage.LONE_SURROGATE)
-    return mended
+    return encodable(_ESCAPE.sub(meant, content))
 
 
 def _bare(stop: str, colon: str = "") -> re.Pattern[str]:
@@ -166,7 +139,6 @@ _BARE = {
     # In an object a colon ends a key, but the one of 10:30 does not.
     "{": _bare(_BARE_STOP + ":：", r":(?=[^\s\"'“‘\[{])"),
 }
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|True|False")
 _NULL = frozenset({"null", "None", "none", "N/A", "n/a", "...", "…"})
 OPENERS: Final = "[{［｛【"
 
@@ -213,7 +185,6 @@ class Literal:
     group: Group
     end: int
     closed: bool
-    repairs: set[Stage]
 
 
 @dataclass(slots=True)
@@ -223,7 +194,6 @@ class _Frame:
     value: Node | None = None
     note: str = ""
     new_line: bool = False
-    after_comma: bool = False
 
 
 def read_literal(text: str, start: int, end: int) -> Literal:
@@ -240,7 +210,6 @@ class _Reader:
     def __init__(self, text: str, start: int, end: int, *, bare: bool = False) -> None:
         self.text, self.at, self.end, self.bare = text, start, end, bare
         self.frames = [_Frame(Group("["))] if bare else []
-        self.repairs: set[Stage] = set()
         self.too_deep = 0
         self.cut = False
 
@@ -251,12 +220,10 @@ class _Reader:
         while self.frames and self.at < self.end:
             self._step(self.frames[-1])
         closed = not self.cut and len(self.frames) == int(self.bare)
-        if not closed:
-            self.repairs.add(Stage.CLOSE_OPEN)
         for frame in reversed(self.frames):
             if _is_whole(frame):
                 self._flush(frame)
-        return Literal(outermost, self.at, closed, self.repairs)
+        return Literal(outermost, self.at, closed)
 
     def _step(self, frame: _Frame) -> None:
         """Read one token; the order of the cases is the grammar."""
@@ -265,7 +232,6 @@ class _Reader:
             self.at = space.end()
             return
         if comment := _COMMENT.match(self.text, self.at, self.end):
-            self.repairs.add(Stage.STRAY_TEXT)
             self.at = comment.end()
             return
         mark = self.text[self.at].translate(_WIDE)
@@ -274,75 +240,50 @@ class _Reader:
         elif mark in "]}" or (mark == ")" and frame.group.opener == "("):
             self._close(mark)
         elif mark in ",;":
-            self._comma(frame, mark)
+            self.at += 1
+            self._flush(frame)
         elif mark == ":":
             self._colon(frame, self.at + 1)
         elif frame.value is not None and (arrow := _ARROW.match(self.text, self.at, self.end)):
-            self.repairs.add(Stage.SEPARATOR)
             self._colon(frame, arrow.end())
-        elif opens_quote(self.text, self.at):
+        elif _opens_quote(self.text, self.at):
             self._quoted(frame)
         else:
             self._unquoted(frame)
 
-    def _advance(self, to: int) -> None:
-        if self.text[self.at] in _WIDE_MARKS:
-            self.repairs.add(Stage.FULL_WIDTH)
-        self.at = to
-
     def _open(self, mark: str) -> None:
-        self._advance(self.at + 1)
+        self.at += 1
         if len(self.frames) >= _MAX_DEPTH:
             self.too_deep += 1
-            self.repairs.add(Stage.TOO_DEEP)
             return
-        if mark == "(":
-            self.repairs.add(Stage.ROUND_BRACKETS)
         group = Group(mark)
         if self.frames:
             self._put(self.frames[-1], group)
         self.frames.append(_Frame(group))
 
     def _close(self, mark: str) -> None:
-        self._advance(self.at + 1)
+        self.at += 1
         if self.too_deep:
             self.too_deep -= 1
             return
         if self.bare and len(self.frames) == 1:
-            self.repairs.add(Stage.STRAY_TEXT)
             return
         innermost = len(self.frames) - 1
         depth = innermost
         while depth >= self.bare and _PAIRS[self.frames[depth].group.opener] != mark:
             depth -= 1
-        if depth != innermost:
-            self.repairs.add(Stage.BRACKET_MISMATCH)
         if depth < self.bare:
             depth = innermost
         while len(self.frames) > depth:
-            frame = self.frames.pop()
-            if frame.after_comma:
-                self.repairs.add(Stage.STRAY_COMMA)
-            self._flush(frame)
-
-    def _comma(self, frame: _Frame, mark: str) -> None:
-        self._advance(self.at + 1)
-        if mark == ";":
-            self.repairs.add(Stage.SEPARATOR)
-        if frame.value is None and frame.key is None:
-            self.repairs.add(Stage.STRAY_COMMA)
-        self._flush(frame)
-        frame.after_comma = True
+            self._flush(self.frames.pop())
 
     def _colon(self, frame: _Frame, to: int) -> None:
-        self._advance(to)
+        self.at = to
         if frame.key is None and isinstance(frame.value, Leaf):
             frame.key, frame.value, frame.note, frame.new_line = frame.value, None, "", False
-        else:
-            self.repairs.add(Stage.STRAY_TEXT)
 
     def _quoted(self, frame: _Frame) -> None:
-        quoted = read_quoted(self.text, self.at, self.end, self.repairs)
+        quoted = _read_quoted(self.text, self.at, self.end)
         if quoted is None:
             self._abandon(frame)
         else:
@@ -373,21 +314,15 @@ class _Reader:
         if isinstance(held, Leaf) and not held.quoted and isinstance(value, Group):
             frame.key = held
         elif held is not None:
-            self.repairs.add(Stage.MISSING_COMMA)
             self._flush(frame)
-        frame.value, frame.new_line, frame.after_comma = value, False, False
+        frame.value, frame.new_line = value, False
 
     def _flush(self, frame: _Frame) -> None:
         """Move the pending item of a frame into its group; a key without a value is the value."""
         key, value = (frame.key, frame.value) if frame.value is not None else (None, frame.key)
-        for leaf in (key, value):
-            if isinstance(leaf, Leaf) and not leaf.quoted:
-                plain = _NUMBER.fullmatch(leaf.text) or leaf.text in _NULL
-                self.repairs.add(Stage.NON_STRING_ITEM if plain else Stage.UNQUOTED)
         if value is not None and not _is_null(value):
             frame.group.entries.append(Entry(key, value, frame.note))
-        frame.key, frame.value, frame.note = None, None, ""
-        frame.new_line, frame.after_comma = False, False
+        frame.key, frame.value, frame.note, frame.new_line = None, None, "", False
 
 
 def _is_whole(frame: _Frame) -> bool:

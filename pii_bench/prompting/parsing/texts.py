@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
     DECORATION,
-    ParsedRelated,
-    ParsedRewriting,
-    Stage,
+    Parsed,
     bullet_item,
+    is_plain,
     is_refusal,
     read_completion,
     says_nothing,
@@ -54,45 +52,35 @@ _LONGEST_ITEM: Final = 10
 
 _TEXT_KEYS = frozenset({"text", "entity", "value", "span", "entity_text", "pii"})
 _ANSWER_KEYS = frozenset(
-    [
-        "answer",
-        "answers",
-        "final_answer",
-        "entities",
-        "pii_entities",
-        "related",
-        "result",
-        "results",
-    ]
+    {"answer", "answers", "final_answer", "entities"}
+    | {"pii_entities", "related", "result", "results"}
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Reading:
     """The texts in a part of an answer, and whether the list is complete."""
 
     texts: list[str]
     closed: bool
-    repairs: set[Stage] = field(default_factory=set)
 
 
-def parse_related(completion_text: str, finish: Finish = Finish.UNKNOWN) -> ParsedRelated:
+def parse_related(completion_text: str, finish: Finish = Finish.UNKNOWN) -> Parsed[tuple[str, ...]]:
     """Read the entities that a query needs from the raw answer of a model.
 
     The last `### Answer:` counts. An answer in the expected form is only decoded; others are
-    repaired (`Stage`). No text raises an error, and the time is linear in its length.
+    repaired. No text raises an error, and the time is linear in its length.
     """
-    return ParsedRelated(*read_completion(completion_text, finish, _expected_form, _tolerant_form))
+    return read_completion(completion_text, finish, _expected_form, _tolerant_form)
 
 
-def _tolerant_form(text: str, finish: Finish, repairs: set[Stage]) -> tuple[str, ...] | Status:
+def _tolerant_form(text: str, finish: Finish) -> Parsed[tuple[str, ...]]:
     reading = _search(text, finish)
     if reading is None or not (reading.texts or reading.closed):
-        return unreadable(text, finish)
+        return Parsed(None, unreadable(text, finish))
     if finish is Finish.LENGTH and not reading.closed:
-        return Status.TRUNCATED
-    repairs |= reading.repairs
-    return tuple(reading.texts)
+        return Parsed(None, Status.TRUNCATED)
+    return Parsed(tuple(reading.texts), Status.REPAIRED)
 
 
 def _expected_form(text: str) -> tuple[str, ...] | None:
@@ -104,15 +92,12 @@ def _expected_form(text: str) -> tuple[str, ...] | None:
     if not text.startswith(_EXPECTED, at) or without_thought(text[:at]) is None:
         return None
     try:
-        items = json.loads(text[at + len(_EXPECTED) :])
+        items = json.loads(text[at + len(_EXPECTED) :].strip())
     except (ValueError, RecursionError):
         return None
-    if not isinstance(items, list):
+    if not isinstance(items, list) or not all(map(is_plain, items)):
         return None
-    texts = [item for item in items if isinstance(item, str) and item.strip()]
-    if len(texts) != len(items) or any(encodable(item) != item for item in texts):
-        return None
-    return tuple(texts)
+    return tuple(items)
 
 
 def _search(text: str, finish: Finish) -> _Reading | None:
@@ -123,55 +108,42 @@ def _search(text: str, finish: Finish) -> _Reading | None:
     end = len(text)
     for marker in reversed(markers):
         reading = _after_marker(text, marker.end(), end)
-        if reading is not None:
-            if marker[0].rstrip() != _EXPECTED:
-                reading.repairs.add(Stage.MARKER_VARIANT)
-            if end < len(text):
-                reading.repairs.add(Stage.EARLIER_ANSWER)
+        if reading is not None or finish is Finish.LENGTH:
             return reading
-        if finish is Finish.LENGTH:
-            return None
         end = marker.start()
     return None
 
 
 def _after_marker(text: str, start: int, end: int) -> _Reading | None:
-    marked = start
     while start < end and text[start] in " \t\r\n*_=":
         start += 1
     if start >= end:
         return None
     if text[start] in OPENERS or text[start] == "(":
-        literal = read_literal(text, start, end)
-        around = text[marked:start].strip() or text[literal.end : end].strip()
-        return _of_literal(literal, prose=around != "")
+        return _of_literal(read_literal(text, start, end))
     first_line, *later = text[start:end].strip().split("\n")
     if says_nothing(first_line):
-        prose = {Stage.PROSE_AROUND} if "".join(later).strip() else set()
-        return _Reading([], True, {Stage.EXPLICIT_NONE, *prose})
+        return _Reading([], True)
     listed = _last_list(text, start, end) or _bullets([first_line, *later])
     if listed is not None or is_refusal(first_line):
         return listed
     quoted = list(takewhile(lambda line: line.lstrip()[:1] in _QUOTES, [first_line, *later]))
-    rest = later[max(len(quoted) - 1, 0) :]
-    return _plain("\n".join(quoted) or first_line, prose="".join(rest).strip() != "")
+    return _plain("\n".join(quoted) or first_line)
 
 
 def _without_marker(text: str) -> _Reading | None:
-    stripped = text.strip()
-    reading = _last_list(text, 0, len(text))
-    if reading is not None:
+    listed = _last_list(text, 0, len(text))
+    if listed is not None:
         # Without a marker, a list with text after it may be a draft.
-        reading.closed &= text.rstrip(DECORATION)[-1:] in _CLOSERS
-    if reading is None and says_nothing(stripped) and "\n" not in stripped:
-        reading = _Reading([], True, {Stage.EXPLICIT_NONE})
-    if reading is None:
-        reading = _bullets(stripped.split("\n"))
-    if reading is None and stripped[:1] in _QUOTES and "\n" not in stripped:
-        reading = _plain(stripped, prose=False)
-    if reading is not None:
-        reading.repairs.add(Stage.NO_MARKER)
-    return reading
+        ends = text.rstrip(DECORATION)[-1:] in _CLOSERS
+        return _Reading(listed.texts, listed.closed and ends)
+    lines = text.strip().split("\n")
+    if len(lines) == 1 and says_nothing(lines[0]):
+        return _Reading([], True)
+    bullets = _bullets(lines)
+    if bullets is None and len(lines) == 1 and lines[0][:1] in _QUOTES:
+        return _plain(lines[0])
+    return bullets
 
 
 def _last_list(text: str, start: int, end: int) -> _Reading | None:
@@ -179,7 +151,7 @@ def _last_list(text: str, start: int, end: int) -> _Reading | None:
 
     A list without any quoted text, such as [PER_1], counts only on lines of its own.
     """
-    found: tuple[int, Literal] | None = None
+    found: Literal | None = None
     after = start
     while opener := _OPENER.search(text, after, end):
         literal = read_literal(text, opener.start(), end)
@@ -187,13 +159,9 @@ def _last_list(text: str, start: int, end: int) -> _Reading | None:
         behind = text[literal.end : literal.end + 1]
         alone = not before.strip(DECORATION) and behind in {"", "\n", "\r"}
         if _quotes_any(literal.group) or alone or not literal.group.entries:
-            found = opener.start(), literal
+            found = literal
         after = literal.end
-    if found is None:
-        return None
-    begin, literal = found
-    around = text[start:begin].strip() or text[literal.end : end].strip()
-    return _of_literal(literal, prose=around != "")
+    return None if found is None else _of_literal(found)
 
 
 def _quotes_any(node: Node) -> bool:
@@ -206,72 +174,48 @@ def _bullets(lines: list[str]) -> _Reading | None:
     """Read a bulleted or numbered list; one line of prose may introduce it."""
     filled = [line for line in lines if line.strip()]
     intro = bool(filled) and bullet_item(filled[0]) is None
-    items = [bullet_item(line) for line in filled[intro:]]
-    if not items or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
+    if len(filled) == intro or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
         return None
-    reading = _Reading([], False, {Stage.BULLET_LIST})
-    for item in items:
+    texts: list[str] = []
+    for line in filled[intro:]:
+        item = bullet_item(line)
         if item is None:
-            reading.repairs.add(Stage.PROSE_AROUND)
             break
-        _add_bare(item, reading, whole_line=True)
-    if intro:
-        reading.repairs.add(Stage.PROSE_AROUND)
-    return reading
+        texts += _texts_of_item(item)
+    return _Reading(texts, False)
 
 
-def _plain(line: str, *, prose: bool) -> _Reading | None:
+def _texts_of_item(item: str) -> list[str]:
+    item = item.strip().rstrip(",")
+    if emphasis := _EMPHASIS.match(item):
+        return [emphasis[2]]
+    return _bare_texts(item) if item[:1] in _QUOTES else [item]
+
+
+def _plain(line: str) -> _Reading | None:
     """Read a line of items without brackets, or the quoted texts in a sentence."""
-    reading = _Reading([], False, {Stage.PROSE_AROUND} if prose else set())
     quoted = _QUOTED_IN_PROSE.findall(line)
     if quoted and line[0] not in _QUOTES:
-        reading.texts = ["".join(groups) for groups in quoted]
-        reading.repairs.add(Stage.QUOTED_IN_PROSE)
-        return reading
-    reading.repairs.add(Stage.PLAIN_TEXT)
-    _add_bare(line.strip(" \t\r*_>").rstrip(".。"), reading, whole_line=False)
-    if any(len(text.split()) > _LONGEST_ITEM for text in reading.texts):
+        return _Reading(["".join(groups) for groups in quoted], False)
+    texts = _bare_texts(line.strip(" \t\r*_>").rstrip(".。").strip().rstrip(","))
+    if not texts or any(len(text.split()) > _LONGEST_ITEM for text in texts):
         return None
-    return reading if reading.texts else None
+    return _Reading(texts, False)
 
 
-def _add_bare(line: str, reading: _Reading, *, whole_line: bool) -> None:
-    line = line.strip().rstrip(",")
-    emphasis = _EMPHASIS.match(line)
-    if whole_line and emphasis:
-        reading.texts.append(emphasis[2])
-    elif whole_line and line[:1] not in _QUOTES:
-        reading.texts.append(line)
-    else:
-        literal = read_bare(line, 0, len(line))
-        _collect(literal.group, reading)
-        reading.repairs |= literal.repairs
+def _bare_texts(line: str) -> list[str]:
+    return _texts(read_bare(line, 0, len(line)).group)
 
 
-def _of_literal(literal: Literal, *, prose: bool) -> _Reading:
-    reading = _Reading([], literal.closed, set(literal.repairs))
-    if prose:
-        reading.repairs.add(Stage.PROSE_AROUND)
-    _collect(literal.group, reading)
-    return reading
+def _of_literal(literal: Literal) -> _Reading:
+    return _Reading(_texts(literal.group), literal.closed)
 
 
-def _collect(node: Node, reading: _Reading) -> None:
-    """Add the texts of a node; the reader limits its depth."""
+def _texts(node: Node) -> list[str]:
+    """Return the texts of a node that are not blank; the reader limits its depth."""
     if isinstance(node, Leaf):
-        if node.text.strip():
-            reading.texts.append(node.text)
-        else:
-            reading.repairs.add(Stage.BLANK_ITEM)
-        return
-    if node.opener == "{":
-        reading.repairs.add(Stage.OTHER_SHAPE)
-    for entry in _relevant(node):
-        if entry.note:
-            reading.repairs.add(Stage.STRAY_TEXT)
-        if isinstance(entry.value, Group) or entry.key is not None:
-            reading.repairs.add(Stage.OTHER_SHAPE)
-        _collect(entry.value, reading)
+        return [node.text] if node.text.strip() else []
+    return [text for entry in _relevant(node) for text in _texts(entry.value)]
 
 
 def _relevant(group: Group) -> Iterator[Entry]:
@@ -309,40 +253,27 @@ _OPENING: Final = re.compile(
 )
 
 
-def parse_rewriting(completion: str, finish: Finish = Finish.STOP) -> ParsedRewriting:
-    """Read a rewritten text from the raw answer of a model. No text raises an error.
+def parse_rewriting(completion: str, finish: Finish = Finish.STOP) -> Parsed[str]:
+    """Read a rewritten text, not blank, from the raw answer of a model. No text raises an error.
 
     A text that was cut off does not count: the missing part may have what the query needs.
     """
     if finish is Finish.LENGTH:
-        return ParsedRewriting(None, Status.TRUNCATED)
-    payload, status, repairs = read_completion(completion, finish, _expected_text, _tolerant_text)
-    return ParsedRewriting(payload[0] if payload else None, status, repairs)
+        return Parsed(None, Status.TRUNCATED)
+    return read_completion(completion, finish, _expected_text, _tolerant_text)
 
 
-def _expected_text(text: str) -> tuple[str] | None:
+def _expected_text(text: str) -> str | None:
     match = _EXPECTED_TEXT.fullmatch(text)
     rewritten = match[1].strip() if match and len(_TEXT_MARKER.findall(text)) == 1 else ""
-    return (rewritten,) if rewritten and "```" not in rewritten else None
+    return rewritten if rewritten and "```" not in rewritten else None
 
 
-def _tolerant_text(text: str, _: Finish, repairs: set[Stage]) -> tuple[str] | Status:
+def _tolerant_text(text: str, _: Finish) -> Parsed[str]:
     markers = list(_TEXT_MARKER.finditer(text))
+    if not markers and is_refusal(text):
+        return Parsed(None, Status.REFUSED)
     # The last marker counts: a repeated prompt contains the marker too.
-    if markers:
-        last = markers[-1]
-        rewritten = text[last.end() :]
-        if last[0] != "### Text:":
-            repairs.add(Stage.MARKER_VARIANT)
-        if text[: last.start()].strip():
-            repairs.add(Stage.PROSE_AROUND)
-    else:
-        if is_refusal(text):
-            return Status.REFUSED
-        repairs.add(Stage.NO_MARKER)
-        rewritten = text
-        if opening := _OPENING.match(text):
-            rewritten = text[opening.end() :]
-            repairs.add(Stage.PROSE_AROUND)
-    rewritten = rewritten.strip()
-    return (rewritten,) if rewritten else Status.EMPTY
+    before = markers[-1] if markers else _OPENING.match(text)
+    rewritten = text[before.end() if before else 0 :].strip()
+    return Parsed(rewritten, Status.REPAIRED) if rewritten else Parsed(None, Status.EMPTY)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pii_bench.models.base import Finish
 from pii_bench.prompting.parsing.answers import (
-    ParsedDetection,
-    ParsedRelated,
+    Parsed,
     parse_structured_detection,
     parse_structured_labelled,
     parse_structured_related,
@@ -37,8 +36,8 @@ entities = st.tuples(texts, st.sampled_from([pii_type.value for pii_type in PiiT
 def test_the_finish_reason_settles_what_was_blocked(
     finish: Finish, status: Status, answer: str
 ) -> None:
-    assert parse_related(answer, finish) == ParsedRelated(None, status)
-    assert parse_detection(answer, finish) == ParsedDetection(None, status)
+    assert parse_related(answer, finish) == Parsed(None, status)
+    assert parse_detection(answer, finish) == Parsed(None, status)
 
 
 @pytest.mark.parametrize("answer", ["", " \n\t", "<think>hm</think>\n", "hm</think>"])
@@ -53,8 +52,8 @@ def test_the_finish_reason_settles_what_was_blocked(
 def test_blank_is_empty_unless_the_length_was_spent(
     answer: str, finish: Finish, status: Status
 ) -> None:
-    assert parse_related(answer, finish) == ParsedRelated(None, status)
-    assert parse_detection(answer, finish) == ParsedDetection(None, status)
+    assert parse_related(answer, finish) == Parsed(None, status)
+    assert parse_detection(answer, finish) == Parsed(None, status)
 
 
 @pytest.mark.parametrize(
@@ -69,23 +68,21 @@ def test_blank_is_empty_unless_the_length_was_spent(
     ],
 )
 def test_thought_is_removed_and_no_repair(thought: str) -> None:
-    assert parse_related(thought + "\n" + RELATED) == ParsedRelated(("Acme",), Status.OK)
-    assert parse_detection(thought + DETECTION) == ParsedDetection(
-        ((("Ann Lee", "PER"),),), Status.OK
-    )
+    assert parse_related(thought + "\n" + RELATED) == Parsed(("Acme",), Status.OK)
+    assert parse_detection(thought + DETECTION) == Parsed(((("Ann Lee", "PER"),),), Status.OK)
 
 
 def test_thought_after_the_answer_is_removed() -> None:
     parsed = parse_related(RELATED + '\n<think>or ["Bonn"]?</think>')
-    assert parsed == ParsedRelated(("Acme",), Status.OK)
+    assert parsed == Parsed(("Acme",), Status.OK)
 
 
 @pytest.mark.parametrize(
     ("finish", "status"), [(Finish.STOP, Status.MALFORMED), (Finish.LENGTH, Status.TRUNCATED)]
 )
 def test_a_thought_that_never_ends_holds_no_answer(finish: Finish, status: Status) -> None:
-    assert parse_related(f"<think>So:\n{RELATED}", finish) == ParsedRelated(None, status)
-    assert parse_detection(f"<think>So:\n{DETECTION}", finish) == ParsedDetection(None, status)
+    assert parse_related(f"<think>So:\n{RELATED}", finish) == Parsed(None, status)
+    assert parse_detection(f"<think>So:\n{DETECTION}", finish) == Parsed(None, status)
 
 
 @pytest.mark.parametrize(
@@ -100,18 +97,18 @@ def test_a_thought_that_never_ends_holds_no_answer(finish: Finish, status: Statu
     ],
 )
 def test_a_refusal_is_not_malformed(answer: str) -> None:
-    assert parse_related(answer) == ParsedRelated(None, Status.REFUSED)
-    assert parse_detection(answer) == ParsedDetection(None, Status.REFUSED)
+    assert parse_related(answer) == Parsed(None, Status.REFUSED)
+    assert parse_detection(answer) == Parsed(None, Status.REFUSED)
 
 
 def test_a_refusal_after_the_marker_is_no_item() -> None:
     parsed = parse_related("### Answer: I'm sorry, but I can't help.")
-    assert parsed == ParsedRelated(None, Status.REFUSED)
+    assert parsed == Parsed(None, Status.REFUSED)
 
 
 def test_an_answer_counts_although_it_begins_like_a_refusal() -> None:
     parsed = parse_related(f"I can't share more than this.\n{RELATED}")
-    assert parsed == ParsedRelated(("Acme",), Status.OK)
+    assert parsed == Parsed(("Acme",), Status.OK)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +137,7 @@ def test_a_refusal_far_into_the_text_is_malformed() -> None:
 def test_what_a_provider_enforced_is_not_repaired(said: str, status: Status) -> None:
     found = parse_structured_labelled(said, LABELS)
 
-    assert found == ParsedDetection(ANN if status is Status.OK else None, status)
+    assert found == Parsed(ANN if status is Status.OK else None, status)
 
 
 def test_subjects_and_their_entities_are_read() -> None:
@@ -149,7 +146,7 @@ def test_subjects_and_their_entities_are_read() -> None:
         {"entities": []}
     ]}"""
 
-    assert parse_structured_detection(answer) == ParsedDetection(
+    assert parse_structured_detection(answer) == Parsed(
         ((("Ann Lee", "PER"), ("32", "DEM")), ()), Status.OK
     )
 
@@ -157,12 +154,12 @@ def test_subjects_and_their_entities_are_read() -> None:
 def test_the_answer_is_read_and_its_reasoning_is_not() -> None:
     answer = '{"thought": "### Answer: [\\"40\\"]", "answer": ["32", "Acme"]}'
 
-    assert parse_structured_related(answer) == ParsedRelated(("32", "Acme"), Status.OK)
+    assert parse_structured_related(answer) == Parsed(("32", "Acme"), Status.OK)
 
 
 def test_nothing_is_an_answer() -> None:
-    assert parse_structured_detection('{"subjects": []}').subjects == ()
-    assert parse_structured_related('{"answer": []}').texts == ()
+    assert parse_structured_detection('{"subjects": []}').payload == ()
+    assert parse_structured_related('{"answer": []}').payload == ()
 
 
 @given(st.lists(st.lists(entities, max_size=3), max_size=3))
@@ -176,14 +173,14 @@ def test_what_the_schema_allows_comes_back_as_it_was(subjects: list[list[tuple[s
 
     read = parse_structured_detection(json.dumps(written), Finish.STOP)
 
-    assert read == ParsedDetection(tuple(map(tuple, subjects)), Status.OK)
+    assert read == Parsed(tuple(map(tuple, subjects)), Status.OK)
 
 
 @given(st.lists(texts))
 def test_any_list_of_texts_comes_back_as_it_was(answer: list[str]) -> None:
     read = parse_structured_related(json.dumps({"answer": answer}), Finish.STOP)
 
-    assert read == ParsedRelated(tuple(answer), Status.OK)
+    assert read == Parsed(tuple(answer), Status.OK)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +202,8 @@ def test_how_it_ended_tells_what_became_of_it(text: str, finish: Finish, status:
 
 @pytest.mark.parametrize("answer", ['### Answer: ["32"]', '```json\n{"answer": ["32"]}\n```'])
 def test_what_the_prompts_parser_repairs_is_malformed_here(answer: str) -> None:
-    assert parse_related(answer).texts == ("32",)
-    assert parse_structured_related(answer) == ParsedRelated(None, Status.MALFORMED)
+    assert parse_related(answer).payload == ("32",)
+    assert parse_structured_related(answer) == Parsed(None, Status.MALFORMED)
 
 
 def test_the_lines_of_the_prompt_are_malformed_here() -> None:
@@ -236,7 +233,7 @@ def test_the_lines_of_the_prompt_are_malformed_here() -> None:
     ],
 )
 def test_json_of_another_shape_holds_no_subjects(answer: str) -> None:
-    assert parse_structured_detection(answer) == ParsedDetection(None, Status.MALFORMED)
+    assert parse_structured_detection(answer) == Parsed(None, Status.MALFORMED)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +249,8 @@ def test_json_of_another_shape_holds_no_subjects(answer: str) -> None:
     ],
 )
 def test_json_of_another_shape_holds_no_answer(answer: str) -> None:
-    assert parse_structured_related(answer) == ParsedRelated(None, Status.MALFORMED)
+    assert parse_structured_related(answer) == Parsed(None, Status.MALFORMED)
 
 
 def test_an_escaped_pair_of_surrogates_is_a_character() -> None:
-    assert parse_structured_related('{"answer": ["\\ud83d\\ude00"]}').texts == ("😀",)
+    assert parse_structured_related('{"answer": ["\\ud83d\\ude00"]}').payload == ("😀",)

@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing.answers import ParsedDetection, Subject
+from pii_bench.prompting.parsing.answers import Parsed, Subject
 from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.tasks import Status
 
 Subjects = tuple[Subject, ...]
-Repairs = tuple[str, ...]
 
 ANN = ("Ann Lee", "PER")
 BOB = ("Bob Ray", "PER")
@@ -23,6 +22,8 @@ EXPECTED_FORM: list[tuple[str, str, Subjects]] = [
     ("nothing in a subject", "Subject1{}", ((),)),
     ("a key twice", 'Subject1{"A": "PER", "A": "LOC"}', ((("A", "PER"), ("A", "LOC")),)),
     ("pretty-printed", 'Subject1{\n  "Ann Lee": "PER",\n  "32": "DEM"\n}', ONE),
+    ("two, pretty-printed", 'Subject1{\n"Ann Lee": "PER"}\n\nSubject2{\n"Bob Ray": "PER"}\n', TWO),
+    ("indented", ' Subject1{"Ann Lee": "PER"}\n Subject2{"Bob Ray": "PER"}', TWO),
     ("a label inside a text", 'Subject1{"Subject2{}": "CODE"}', ((("Subject2{}", "CODE"),),)),
     (
         "after a thought",
@@ -31,100 +32,88 @@ EXPECTED_FORM: list[tuple[str, str, Subjects]] = [
     ),
 ]
 
-LABELS: list[tuple[str, str, Subjects, Repairs]] = [
-    ("space and colon", 'Subject 1: {"Ann Lee": "PER", "32": "DEM"}', ONE, ("label-variant",)),
-    ("lower case", 'subject_1 {"Ann Lee": "PER", "32": "DEM"}', ONE, ("label-variant",)),
-    ("one line", 'Subject1{"Ann Lee": "PER"} Subject2{"Bob Ray": "PER"}', TWO, ("label-variant",)),
+LABELS: list[tuple[str, str, Subjects]] = [
+    ("space and colon", 'Subject 1: {"Ann Lee": "PER", "32": "DEM"}', ONE),
+    ("indented, pretty-printed", ' Subject1{\n"Ann Lee": "PER",\n"32": "DEM"}', ONE),
+    ("lower case", 'subject_1 {"Ann Lee": "PER", "32": "DEM"}', ONE),
+    ("one line", 'Subject1{"Ann Lee": "PER"} Subject2{"Bob Ray": "PER"}', TWO),
     (
         "a list of them",
         '[Subject1{"Ann Lee": "PER"}, Subject2{"Bob Ray": "PER"}]',
         TWO,
-        ("unquoted", "other-shape"),
     ),
-    ("none", '{"Ann Lee": "PER"}\n{"Bob Ray": "PER"}', TWO, ("no-label",)),
+    ("none", '{"Ann Lee": "PER"}\n{"Bob Ray": "PER"}', TWO),
     (
         "twice the same",
         'Subject1{"Ann Lee": "PER"}\nSubject1{"32": "DEM"}',
         ONE,
-        ("merged-label",),
     ),
     (
         "mentioned in prose",
         'I found Subject 1 and Subject 2:\nSubject1{"Ann Lee": "PER", "32": "DEM"}\nDone.',
         ONE,
-        ("prose-around",),
     ),
     (
         "prose with brackets",
         '[PER_1] speaks of {x}.\nSubject1{"Ann Lee": "PER", "32": "DEM"}',
         ONE,
-        ("prose-around",),
     ),
-    ("fence", '```\nSubject1{"Ann Lee": "PER", "32": "DEM"}\n```', ONE, ("code-fence",)),
+    ("fence", '```\nSubject1{"Ann Lee": "PER", "32": "DEM"}\n```', ONE),
 ]
 
 DRAFT = 'Subject1{"Cy": "PER"}\nSubject2{"Di": "PER"}\n'
-VERSIONS: list[tuple[str, str, Subjects, Repairs]] = [
+VERSIONS: list[tuple[str, str, Subjects]] = [
     (
         "the last counts",
         f'{DRAFT}Let me correct that.\nSubject1{{"Ann Lee": "PER"}}\nSubject2{{"Bob Ray": "PER"}}',
         TWO,
-        ("prose-around", "last-group"),
     ),
     (
         "an unclosed last one does not",
         'Subject1{"Ann Lee": "PER", "32": "DEM"}\nBetter:\nSubject1{"Ann Lee": "PER", "3',
         ONE,
-        ("prose-around", "last-group"),
     ),
     (
         "no new version without a first label",
         'Subject1{"Ann Lee": "PER"}\nAnd her friend:\nSubject2{"Bob Ray": "PER"}',
         TWO,
-        ("prose-around",),
     ),
 ]
 
-LINES: list[tuple[str, str, Subjects, Repairs]] = [
+LINES: list[tuple[str, str, Subjects]] = [
     (
         "bullets",
         '**Subject 1**\n- Ann Lee: PER\n- 32 (DEM)\n\n**Subject 2**:\n- "Bob Ray" (PER)\n',
         ((ANN, AGE), (BOB,)),
-        ("label-variant", "prose-around", "bullet-list", "other-shape"),
     ),
     (
         "a comma in a bullet",
         "Subject 1:\n* **Lee, Ray & Co** — ORG",
         ((("Lee, Ray & Co", "ORG"),),),
-        ("label-variant", "bullet-list"),
     ),
     (
         "type first",
         "Subject1\n- PER: Ann Lee\n- Demographic: 32",
         ONE,
-        ("label-variant", "bullet-list", "type-first", "type-alias"),
     ),
     (
         "one line",
         "Subject 1: Ann Lee (PER), 32 (DEM)",
         ONE,
-        ("label-variant", "bullet-list", "unquoted"),
     ),
     (
         "no braces",
         'Subject1: "Ann Lee": "PER", "32": "DEM"',
         ONE,
-        ("label-variant", "bullet-list"),
     ),
-    ("no label", "- Ann Lee: PER\n- 32: DEM", ONE, ("no-label", "bullet-list")),
+    ("no label", "- Ann Lee: PER\n- 32: DEM", ONE),
 ]
 
-SHAPES: list[tuple[str, str, Subjects, Repairs]] = [
+SHAPES: list[tuple[str, str, Subjects]] = [
     (
         "one object",
         '{"Subject1": {"Ann Lee": "PER"}, "Subject2": {"Bob Ray": "PER"}}',
         TWO,
-        ("other-shape",),
     ),
     (
         "subjects of records",
@@ -133,66 +122,58 @@ SHAPES: list[tuple[str, str, Subjects, Repairs]] = [
             ' {"id": 2, "entities": [{"text": "Bob Ray", "type": "PER"}]}]}'
         ),
         TWO,
-        ("no-label", "non-string-item", "other-shape"),
     ),
     (
         "records of one subject",
         '[{"text": "Ann Lee", "type": "PER"}, {"text": "32", "type": "DEM"}]',
         ONE,
-        ("no-label", "other-shape"),
     ),
-    ("pairs", '[["Ann Lee", "PER"], ["32", "DEM"]]', ONE, ("no-label", "other-shape")),
+    ("pairs", '[["Ann Lee", "PER"], ["32", "DEM"]]', ONE),
     (
         "tuples after a label",
         "Subject1: [('Ann Lee', 'PER'), ('32', 'DEM')]",
         ONE,
-        ("label-variant", "single-quotes", "round-brackets", "other-shape"),
     ),
     (
         "a list of lists",
         '[[["Ann Lee", "PER"]], [["Bob Ray", "PER"]]]',
         TWO,
-        ("no-label", "other-shape"),
     ),
     (
         "a list of objects",
         '[{"Ann Lee": "PER"}, {"Bob Ray": "PER"}]',
         TWO,
-        ("no-label", "other-shape"),
     ),
-    ("type first", 'Subject1{"PER": ["Ann Lee"], "DEM": "32"}', ONE, ("type-first",)),
-    ("attributes", 'Subject1{"Ann Lee": {"type": "PER"}, "32": "DEM"}', ONE, ("other-shape",)),
-    ("bare keys", "Subject1{Ann Lee: PER, 32: DEM}", ONE, ("unquoted", "non-string-item")),
+    ("type first", 'Subject1{"PER": ["Ann Lee"], "DEM": "32"}', ONE),
+    ("attributes", 'Subject1{"Ann Lee": {"type": "PER"}, "32": "DEM"}', ONE),
+    ("bare keys", "Subject1{Ann Lee: PER, 32: DEM}", ONE),
     (
         "a colon in a bare key",
         "Subject1{10:30: DATETIME}",
         ((("10:30", "DATETIME"),),),
-        ("unquoted",),
     ),
     (
         "full-width",
         'Subject1｛"Ann Lee"："PER"，"32"："DEM"｝',
         ONE,
-        ("label-variant", "full-width"),
     ),
-    ("arrows", 'Subject1{"Ann Lee" -> "PER", "32" => "DEM"}', ONE, ("separator",)),
+    ("arrows", 'Subject1{"Ann Lee" -> "PER", "32" => "DEM"}', ONE),
     (
         "single quotes",
         "Subject1{'St. Brendan's': 'ORG'}",
         ((("St. Brendan's", "ORG"),),),
-        ("single-quotes", "nested-quotes"),
     ),
 ]
 
-TYPES: list[tuple[str, str, str, Repairs]] = [
-    ("lower case", '"per"', "PER", ("type-alias",)),
-    ("spelt out", '"Organization"', "ORG", ("type-alias",)),
-    ("two words", '"Date/Time"', "DATETIME", ("type-alias",)),
-    ("three words", '"identifier code"', "CODE", ("type-alias",)),
-    ("explained", '"LOC (city)"', "LOC", ("type-alias",)),
-    ("a list", '["LOC", "ORG"]', "LOC", ("type-list",)),
-    ("unknown", '" job title "', "JOB TITLE", ("unknown-type",)),
-    ("blank", '""', "", ("missing-type",)),
+TYPES: list[tuple[str, str, str]] = [
+    ("lower case", '"per"', "PER"),
+    ("spelt out", '"Organization"', "ORG"),
+    ("two words", '"Date/Time"', "DATETIME"),
+    ("three words", '"identifier code"', "CODE"),
+    ("explained", '"LOC (city)"', "LOC"),
+    ("a list", '["LOC", "ORG"]', "LOC"),
+    ("unknown", '" job title "', "JOB TITLE"),
+    ("blank", '""', ""),
 ]
 
 REPAIRED = [
@@ -208,56 +189,56 @@ REPAIRED = [
 )
 @pytest.mark.parametrize("finish", [Finish.STOP, Finish.LENGTH])
 def test_the_expected_form_is_ok(answer: str, subjects: Subjects, finish: Finish) -> None:
-    assert parse_detection(answer, finish) == ParsedDetection(subjects, Status.OK)
+    assert parse_detection(answer, finish) == Parsed(subjects, Status.OK)
 
 
 @pytest.mark.parametrize(
-    ("answer", "subjects", "repairs"), [pytest.param(*row[1:], id=str(row[0])) for row in REPAIRED]
+    ("answer", "subjects"), [pytest.param(*row[1:], id=str(row[0])) for row in REPAIRED]
 )
-def test_other_forms_are_repaired(answer: str, subjects: Subjects, repairs: Repairs) -> None:
-    assert parse_detection(answer) == ParsedDetection(subjects, Status.REPAIRED, repairs)
+def test_other_forms_are_repaired(answer: str, subjects: Subjects) -> None:
+    assert parse_detection(answer) == Parsed(subjects, Status.REPAIRED)
 
 
-@pytest.mark.parametrize(
-    ("written", "meant", "repairs"), [pytest.param(*row[1:], id=row[0]) for row in TYPES]
-)
-def test_types_are_read_as_what_they_mean(written: str, meant: str, repairs: Repairs) -> None:
+@pytest.mark.parametrize(("written", "meant"), [pytest.param(*row[1:], id=row[0]) for row in TYPES])
+def test_types_are_read_as_what_they_mean(written: str, meant: str) -> None:
     parsed = parse_detection(f'Subject1{{"x": {written}}}')
-    assert parsed == ParsedDetection(((("x", meant),),), Status.REPAIRED, repairs)
+    assert parsed == Parsed(((("x", meant),),), Status.REPAIRED)
 
 
 def test_texts_without_types_keep_an_empty_one() -> None:
     parsed = parse_detection('Subject1["Ann Lee", "32 years"]')
-    assert parsed.subjects == ((("Ann Lee", ""), ("32 years", "")),)
-    assert parsed.repairs == ("label-variant", "other-shape", "missing-type")
+    assert parsed.payload == ((("Ann Lee", ""), ("32 years", "")),)
+    assert parsed.status is Status.REPAIRED
 
 
 @pytest.mark.parametrize("answer", ["[]", "{}", "None", "No PII found."])
 def test_an_explicit_nothing_has_no_subjects(answer: str) -> None:
-    assert parse_detection(answer) == ParsedDetection((), Status.REPAIRED, ("explicit-none",))
+    assert parse_detection(answer) == Parsed((), Status.REPAIRED)
 
 
 def test_a_subject_with_nothing_is_a_subject() -> None:
     parsed = parse_detection('Subject1: None\nSubject2: {"Bob Ray": "PER"}')
-    assert parsed.subjects == ((), (BOB,))
-    assert parsed.repairs == ("label-variant", "explicit-none")
+    assert parsed.payload == ((), (BOB,))
+    assert parsed.status is Status.REPAIRED
 
 
 @pytest.mark.parametrize(
-    ("answer", "subjects"),
+    ("answer", "subjects", "cut"),
     [
-        ('Subject1{"Ann Lee": "PER", "32": "DEM", "Ber', ONE),
-        ('Subject1{"Ann Lee": "PER", "32": "DEM", "Berlin": "LO', ONE),
-        ('Subject1{"Ann Lee": "PER", "32": "DEM", "Berlin"', ONE),
-        ('Subject1{"Ann Lee": "PER", "32": "DEM"', ONE),
-        ('{"Subject1": {"Ann Lee": "PER", "32": "DEM", "Berlin": LO', ONE),
-        ('Subject1{"Ann Lee": "PER", "32": "DEM"}\nSubject2{', ONE),
+        ('Subject1{"Ann Lee": "PER", "32": "DEM", "Ber', ONE, True),
+        ('Subject1{"Ann Lee": "PER", "32": "DEM", "Berlin": "LO', ONE, True),
+        ('Subject1{"Ann Lee": "PER", "32": "DEM", "Berlin"', ONE, True),
+        ('Subject1{"Ann Lee": "PER", "32": "DEM"', ONE, True),
+        (' - "Ann Lee": "PER", "32": "DEM", "Ber', ONE, True),
+        ('{"Subject1": {"Ann Lee": "PER", "32": "DEM", "Berlin": LO', ONE, True),
+        ('Subject1{"Ann Lee": "PER", "32": "DEM"}\nSubject2{', ONE, False),
     ],
 )
-def test_a_cut_is_repaired_unless_the_length_was_spent(answer: str, subjects: Subjects) -> None:
-    parsed = parse_detection(answer)
-    assert (parsed.subjects, parsed.status) == (subjects, Status.REPAIRED)
-    assert parse_detection(answer, Finish.LENGTH) == ParsedDetection(None, Status.TRUNCATED)
+def test_a_cut_is_repaired_unless_the_length_was_spent(
+    answer: str, subjects: Subjects, cut: bool
+) -> None:
+    assert parse_detection(answer) == Parsed(subjects, Status.REPAIRED, cut)
+    assert parse_detection(answer, Finish.LENGTH) == Parsed(None, Status.TRUNCATED)
 
 
 @pytest.mark.parametrize(
@@ -270,16 +251,16 @@ def test_a_cut_is_repaired_unless_the_length_was_spent(answer: str, subjects: Su
     ],
 )
 def test_an_unfinished_answer_of_full_length_is_truncated(answer: str) -> None:
-    assert parse_detection(answer, Finish.LENGTH) == ParsedDetection(None, Status.TRUNCATED)
+    assert parse_detection(answer, Finish.LENGTH) == Parsed(None, Status.TRUNCATED)
 
 
 def test_a_subject_left_open_ends_at_the_next_label() -> None:
     parsed = parse_detection('Subject1{"Ann Lee": "PER"\nSubject2{"Bob Ray": "PER"}')
-    assert parsed == ParsedDetection(TWO, Status.REPAIRED, ("close-open",))
+    assert parsed == Parsed(TWO, Status.REPAIRED, cut=True)
 
 
 @pytest.mark.parametrize(
     "answer", ["The text is about two nurses.", "[PER_1] likes {x}.", "Subject1{"]
 )
 def test_an_answer_without_entities_is_malformed(answer: str) -> None:
-    assert parse_detection(answer) == ParsedDetection(None, Status.MALFORMED)
+    assert parse_detection(answer) == Parsed(None, Status.MALFORMED)

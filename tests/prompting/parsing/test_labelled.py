@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pii_bench.models.base import Finish
-from pii_bench.prompting.parsing.answers import ParsedDetection
+from pii_bench.prompting.parsing.answers import Parsed
 from pii_bench.prompting.parsing.labelled import parse_labelled
 from pii_bench.tasks import Status
 from pii_bench.taxonomy import taxonomy
@@ -23,42 +23,47 @@ ANN = ((("Ann", "FIRSTNAME"), ("32", "AGE")),)
         ('<think>Who?</think>{"PII": {"AGE": ["32"]}}', ((("32", "AGE"),),)),
         ('{"PII": {}}', ()),
         ('{"PII": {"AGE": []}}', ()),
+        ('{"PII": []}', ()),
+        ('{"thought": "Ann, 32", "pii": {"AGE": ["32"]}}', ((("32", "AGE"),),)),
     ],
 )
 def test_the_form_that_is_asked_for(said: str, subjects: object) -> None:
-    assert parse_labelled(said, LABELS) == ParsedDetection(subjects, Status.OK)  # type: ignore[arg-type]
+    assert parse_labelled(said, LABELS) == Parsed(subjects, Status.OK)
 
 
 @pytest.mark.parametrize(
-    ("said", "repairs"),
+    "said",
     [
-        ('```json\n{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}\n```', ("code-fence",)),
-        ('Here: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}', ("prose-around",)),
-        ("{'PII': {'FIRSTNAME': ['Ann'], 'AGE': ['32']}}", ("single-quotes",)),
-        ('{"FIRSTNAME": ["Ann"], "AGE": ["32"]}', ("other-shape",)),
-        ('{"PII": {"FIRSTNAME": "Ann", "AGE": ["32"]}}', ("other-shape",)),
-        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": [32]}}', ("non-string-item",)),
-        ('{"PII": {"firstname": ["Ann"], "AGE_1": ["32"]}}', ("type-alias",)),
-        ('{"PII": {"FIRSTNAME": ["Ann", " "], "AGE": ["32"]}}', ("blank-item",)),
-        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]', ("close-open",)),
-        (
-            '{"PII": {"AGE": ["9"]}} No: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}',
-            ("prose-around", "last-group"),
-        ),
+        '```json\n{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}\n```',
+        'Here: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}',
+        "{'PII': {'FIRSTNAME': ['Ann'], 'AGE': ['32']}}",
+        '{"FIRSTNAME": ["Ann"], "AGE": ["32"]}',
+        '{"PII": {"FIRSTNAME": "Ann", "AGE": ["32"]}}',
+        '{"PII": {"FIRSTNAME": ["Ann"], "AGE": [32]}}',
+        '{"PII": {"firstname": ["Ann"], "AGE_1": ["32"]}}',
+        '{"PII": {"FIRSTNAME": ["Ann", " "], "AGE": ["32"]}}',
+        '{"PII"*: {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}',
+        '{"PII": {"AGE": ["9"]}} No: {"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]}}',
     ],
 )
-def test_what_is_repaired(said: str, repairs: tuple[str, ...]) -> None:
-    assert parse_labelled(said, LABELS) == ParsedDetection(ANN, Status.REPAIRED, repairs)
+def test_what_is_repaired(said: str) -> None:
+    assert parse_labelled(said, LABELS) == Parsed(ANN, Status.REPAIRED)
+
+
+def test_an_answer_that_breaks_off_is_cut() -> None:
+    said = '{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]'
+
+    assert parse_labelled(said, LABELS) == Parsed(ANN, Status.REPAIRED, cut=True)
 
 
 def test_a_label_that_was_not_asked_for_stays() -> None:
-    assert parse_labelled('{"PII": {"pet": ["Rex"]}}', LABELS) == ParsedDetection(
-        ((("Rex", "PET"),),), Status.REPAIRED, ("unknown-type",)
+    assert parse_labelled('{"PII": {"pet": ["Rex"]}}', LABELS) == Parsed(
+        ((("Rex", "PET"),),), Status.REPAIRED
     )
 
 
 def test_words_for_nothing() -> None:
-    found = ParsedDetection((), Status.REPAIRED, ("explicit-none",))
+    found = Parsed((), Status.REPAIRED)
 
     assert parse_labelled("None", LABELS) == found
     assert parse_labelled("There is no PII.", LABELS).status is Status.MALFORMED
@@ -77,4 +82,4 @@ def test_words_for_nothing() -> None:
     ],
 )
 def test_what_is_no_answer(said: str, finish: Finish, status: Status) -> None:
-    assert parse_labelled(said, LABELS, finish) == ParsedDetection(None, status)
+    assert parse_labelled(said, LABELS, finish) == Parsed(None, status)
