@@ -251,7 +251,7 @@ def _read_again(response: Response, task: Task) -> Response:
         prediction = decode_prediction(record, "prediction")
         if prediction.status.answered and not prediction.answers(task):
             raise RecordError(f"it lacks what {task} asks for")
-        return replace(prediction, repairs=tuple(response.repairs))
+        return replace(prediction, cut=bool(response.cut))
     for completion in response.completions if isinstance(response, Draws) else (response,):
         _check_word("finish", completion.finish, Finish)
     return decode_response(json.loads(json.dumps(encode_response(response))))

@@ -264,7 +264,7 @@ def test_a_response_with_a_wrong_part_is_a_fault(task: Task, response: Any, what
         (made(OK, subjects=((("Ann", None),),)), Prediction(OK, subjects=((("Ann", ""),),))),
         (made(OK, (pair for pair in DETECTED.subjects or ())), DETECTED),
         (Prediction(Status.REFUSED, subjects=DETECTED.subjects), Prediction(Status.REFUSED)),
-        (made(OK, (), repairs=["close-open"]), Prediction(OK, (), repairs=("close-open",))),
+        (made(OK, (), cut=1), Prediction(OK, (), cut=True)),
         (completed("", "length"), Completion("", Finish.LENGTH)),
         (Completion("x", usage=Usage(9, 5)), Completion("x", usage=Usage(9, 5))),
     ],

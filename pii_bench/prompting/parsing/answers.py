@@ -22,7 +22,7 @@ from pii_bench.tasks import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-PARSER = "pii-parse-1"
+PARSER = "pii-parse-2"
 """Version of the parsers, part of the signature of every score."""
 
 Subject: TypeAlias = tuple[tuple[str, str], ...]
