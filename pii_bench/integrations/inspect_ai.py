@@ -91,7 +91,8 @@ def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
             state.messages = [ChatMessageUser(content=content)]
             state = await generate(state)
             answers.append({"text": state.output.completion, "finish": _finish(state.output)})
-        state.store.set(_ANSWERS, answers)
+            # A limit of Inspect ends this function early.
+            state.store.set(_ANSWERS, answers)
         return state
 
     return solve
@@ -99,14 +100,19 @@ def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
-    """Score the answers of `ask_each_prompt`, with the names of the leaderboard's columns."""
+    """Score the answers of `ask_each_prompt`, with the names of the leaderboard's columns.
+
+    Answers that a limit of Inspect (tokens, messages, time) prevented count as truncated.
+    """
     questions = load_questions(dataset, task, strategy)
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 -- Inspect passes both
         completions = [
             Completion(answer["text"], Finish(answer["finish"]))
-            for answer in state.store.get(_ANSWERS)
+            for answer in state.store.get(_ANSWERS, [])
         ]
+        missing = len(questions.prompts) - len(completions)
+        completions += [Completion("", Finish.LENGTH)] * missing
         scored = score_answers(questions, str(state.sample_id), completions)
         return Score(
             value=dict(scored.metrics),
