@@ -71,7 +71,7 @@ def test_detection_also_takes_the_strategy_json(ann: str) -> None:
     answer = Completion('{"PII": {"PER": ["Ann Lee"], "DEM": ["32"]}}')
 
     assert questions.prompts == (load_prompt(get_strategy("json")),)
-    assert score_answers(questions, "s1", [answer]).metrics["ent_f1"] == 1.0
+    assert score_answers(questions, "s1", [answer]).metrics == {"ent_f1": 1.0}
     with pytest.raises(PiiBenchError, match="'json' answers detection, not masking"):
         load_questions(ann, "masking", "json")
 
