@@ -54,7 +54,7 @@ Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative",
 PROJECT: Final = "pii_bench"
 UNKNOWN: Final = "unknown"
 
-_TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
+_TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words", "encoder"})
 
 
 @dataclass(frozen=True, slots=True)

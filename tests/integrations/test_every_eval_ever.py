@@ -424,6 +424,10 @@ IDENTITIES = {
         make_card("bilstm-crf"),
         ModelIdentity("pii_bench/bilstm-crf", "bilstm-crf", "self_deployed", "open_weights"),
     ),
+    "our encoder": (
+        make_card("encoder"),
+        ModelIdentity("pii_bench/encoder", "encoder", "self_deployed", "open_weights"),
+    ),
     "a detector of another project": (
         make_card("presidio"),
         ModelIdentity("unknown/presidio", "presidio", "self_deployed"),
