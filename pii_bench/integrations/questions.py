@@ -99,7 +99,8 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     Raises:
         UnknownNameError: no such dataset, task or strategy.
         InputFileError: the dataset's file is not valid.
-        PiiBenchError: a strategy with several draws, which only our runner supports.
+        PiiBenchError: a strategy with several draws, which only our runner supports, or no sample
+            that the task applies to.
     """
     if task not in set(Task):
         raise UnknownNameError("task", task, Task)
@@ -122,10 +123,16 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     else:
         strategies = [chosen]
     loaded = load_dataset(dataset)
+    samples = {sample.id: sample for sample in applicable(kind, loaded.samples)}
+    if not samples:
+        raise PiiBenchError(
+            f"dataset {loaded.name!r} has no sample with a query, which {task} needs "
+            f"(allowed: {Task.DETECTION})"
+        )
     return Questions(
         dataset=loaded,
         task=kind,
-        samples={sample.id: sample for sample in applicable(kind, loaded.samples)},
+        samples=samples,
         prompts=tuple(map(load_prompt, strategies)),
     )
 
