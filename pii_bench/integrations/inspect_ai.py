@@ -1,8 +1,9 @@
 """The three tasks in Inspect AI.
 
 `inspect eval pii_bench/pii_bench -T dataset=demo -T task=masking --model openai/gpt-5`, or the
-path of this file followed by `@pii_bench`. The default sampling is that of our runner (temperature
-0, 2,048 tokens). Inspect's logs contain the texts.
+path of this file followed by `@pii_bench`; the path of a dataset must then be absolute, because
+Inspect changes into the folder of this file. The default sampling is that of our runner
+(temperature 0, 2,048 tokens). Inspect's logs contain the texts.
 """
 
 from __future__ import annotations
