@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 def run(
     systems: str | Iterable[System] = DEFAULT_SYSTEM,
-    datasets: str | Dataset | Iterable[Dataset] = "all",
+    datasets: str | Path | Dataset | Iterable[Dataset] = "all",
     *,
     limit: int | None = None,
     concurrency: int = 8,
@@ -74,8 +74,8 @@ def run(
             f"concurrency must be a whole number from 1 to {MOST_CALLS}, not {concurrency}"
         )
     chosen = _systems(systems, options)
-    if isinstance(datasets, str):
-        sets = load_datasets(datasets)
+    if isinstance(datasets, str | Path):
+        sets = load_datasets(str(datasets))
     elif isinstance(datasets, Dataset):
         sets = (_whole(datasets),)
     else:
@@ -87,7 +87,7 @@ def run(
     return score_runs([(job.files.manifest, job.dataset) for job in jobs], limit)
 
 
-def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
+def score(predictions: Path | str, dataset: str | Path | Dataset) -> list[Row]:
     """Score a file of predictions that were made elsewhere.
 
     Args:
@@ -102,7 +102,7 @@ def score(predictions: Path | str, dataset: str | Dataset) -> list[Row]:
             the dataset.
     """
     path = Path(predictions)
-    gold = load_dataset(dataset) if isinstance(dataset, str) else _whole(dataset)
+    gold = load_dataset(dataset) if isinstance(dataset, str | Path) else _whole(dataset)
     file = read_predictions(path, gold.samples)
     found = dict(file)
     clusters = clusters_of(gold.samples)

@@ -19,7 +19,7 @@ from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
-from tests.builders import write_lines
+from tests.builders import sample_record, write_lines
 from tests.conftest import REPOSITORY
 from tests.fakes import FakeModel, fake_system
 from tests.protocol_server import ProtocolServer, completion
@@ -55,6 +55,17 @@ def test_systems_and_datasets_can_be_passed_as_objects(tmp_path: Path) -> None:
     assert row.task is Task.QUERY_RELATED
     assert len(model.asked) == len(demo.samples) == 12
     assert [each.signature for each in again] == [row.signature]
+
+
+def test_a_dataset_can_be_a_path(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "mine.jsonl", [sample_record("s1")])
+    answers = write_lines(tmp_path / "answers.jsonl", [{"id": "s1", "related": []}])
+
+    ran = pii_bench.run("gold+none", path, results=tmp_path)
+    scored = pii_bench.score(answers, path)
+
+    assert {row.dataset for row in (*ran, *scored)} == {pii_bench.load_dataset(path).name}
+    assert pii_bench.load_dataset(path) == pii_bench.load_dataset(str(path))
 
 
 def test_a_part_of_a_dataset_is_refused(tmp_path: Path) -> None:

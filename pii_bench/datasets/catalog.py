@@ -335,13 +335,14 @@ def open_documents(source: str) -> DocumentStream:
     return DocumentStream(dataset.name, dataset.sha256, labels, read)
 
 
-def load_dataset(source: str) -> Dataset:
+def load_dataset(source: str | Path) -> Dataset:
     """Load one dataset: a name, `format:path`, or a path.
 
     Raises:
         UnknownNameError: the source is neither a name nor a file.
         InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
+    source = str(source)
     if source not in DATASETS:
         from pii_bench.datasets.span_files import Misfits, read_samples, span_source
 

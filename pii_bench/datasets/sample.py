@@ -197,7 +197,7 @@ def sample_from_record(record: dict[str, Any]) -> Sample:
         query=query,
         subjects=subjects,
         related=related,
-        meta=get(record, "meta", dict, owner) if "meta" in record else {},
+        meta=get(record, "meta", dict, owner) if record.get("meta") is not None else {},
         extra=_extra(record, _SAMPLE_KEYS),
     )
 

@@ -54,7 +54,7 @@ Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative",
 PROJECT: Final = "pii_bench"
 UNKNOWN: Final = "unknown"
 
-_TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
+_TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words", "encoder"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,11 @@ def _write(
 
 def _digest(manifest: Manifest, source: Source) -> bytes:
     """Return a hash that identifies a run, and stays the same when it is scored again."""
-    identity = [asdict(manifest.system), asdict(manifest.dataset), source]
+    system = manifest.system
+    if source is Source.SUBMITTED:
+        # They have the hash of the predictions, which `score --force` replaces.
+        system = replace(system, settings={})
+    identity = [asdict(system), asdict(manifest.dataset), source]
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).digest()
 

@@ -1,8 +1,9 @@
 """The three tasks in Inspect AI.
 
 `inspect eval pii_bench/pii_bench -T dataset=demo -T task=masking --model openai/gpt-5`, or the
-path of this file followed by `@pii_bench`. The default sampling is that of our runner (temperature
-0, 2,048 tokens). Inspect's logs contain the texts.
+path of this file followed by `@pii_bench`; the path of a dataset must then be absolute, because
+Inspect changes into the folder of this file. The default sampling is that of our runner
+(temperature 0, 2,048 tokens). Inspect's logs contain the texts.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
             state.messages = [ChatMessageUser(content=content)]
             state = await generate(state)
             answers.append({"text": state.output.completion, "finish": _finish(state.output)})
-        state.store.set(_ANSWERS, answers)
+            # A limit of Inspect ends this function early.
+            state.store.set(_ANSWERS, answers)
         return state
 
     return solve
@@ -99,14 +101,19 @@ def ask_each_prompt(dataset: str, task: str, strategy: str) -> Solver:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
-    """Score the answers of `ask_each_prompt`, with the names of the leaderboard's columns."""
+    """Score the answers of `ask_each_prompt`, with the names of the leaderboard's columns.
+
+    Answers that a limit of Inspect (tokens, messages, time) prevented count as truncated.
+    """
     questions = load_questions(dataset, task, strategy)
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 -- Inspect passes both
         completions = [
             Completion(answer["text"], Finish(answer["finish"]))
-            for answer in state.store.get(_ANSWERS)
+            for answer in state.store.get(_ANSWERS, [])
         ]
+        missing = len(questions.prompts) - len(completions)
+        completions += [Completion("", Finish.LENGTH)] * missing
         scored = score_answers(questions, str(state.sample_id), completions)
         return Score(
             value=dict(scored.metrics),

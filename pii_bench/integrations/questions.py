@@ -14,7 +14,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.ranking.rows import METRICS, metrics_of
+from pii_bench.ranking.rows import METRICS, SUBJECT_METRICS, metrics_of
 from pii_bench.runs.evaluation import Evaluation, score_sample
 from pii_bench.runs.responses import compose, read_response
 from pii_bench.tasks import Task
@@ -61,6 +61,12 @@ class Questions:
     samples: Mapping[str, Sample]
     prompts: tuple[Prompt, ...]
 
+    @property
+    def names_subjects(self) -> bool:
+        """True if gold and answers assign entities to subjects."""
+        labelled = any(prompt.strategy.labelled for prompt in self.prompts)
+        return self.dataset.names_subjects and not labelled
+
     def contents(self, sample: Sample) -> tuple[str, ...]:
         """Return the text of each prompt for a sample, which is one message of the user."""
         return tuple(
@@ -93,7 +99,8 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     Raises:
         UnknownNameError: no such dataset, task or strategy.
         InputFileError: the dataset's file is not valid.
-        PiiBenchError: a strategy with several draws, which only our runner supports.
+        PiiBenchError: a strategy with several draws, which only our runner supports, or no sample
+            that the task applies to.
     """
     if task not in set(Task):
         raise UnknownNameError("task", task, Task)
@@ -116,10 +123,16 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     else:
         strategies = [chosen]
     loaded = load_dataset(dataset)
+    samples = {sample.id: sample for sample in applicable(kind, loaded.samples)}
+    if not samples:
+        raise PiiBenchError(
+            f"dataset {loaded.name!r} has no sample with a query, which {task} needs "
+            f"(allowed: {Task.DETECTION})"
+        )
     return Questions(
         dataset=loaded,
         task=kind,
-        samples={sample.id: sample for sample in applicable(kind, loaded.samples)},
+        samples=samples,
         prompts=tuple(map(load_prompt, strategies)),
     )
 
@@ -127,7 +140,10 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
 def score_answers(
     questions: Questions, sample_id: str, completions: Sequence[Completion]
 ) -> Scored:
-    """Parse and score the answers to one sample, one per prompt in order."""
+    """Parse and score the answers to one sample, one per prompt in order.
+
+    As in our rows, `SUBJECT_METRICS` are absent where subjects are not named.
+    """
     sample = questions.samples[sample_id]
     predictions = [
         read_response(
@@ -136,8 +152,10 @@ def score_answers(
         for prompt, completion in zip(questions.prompts, completions, strict=True)
     ]
     prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]
-    score = score_sample(questions.task, sample, prediction)
-    return Scored(prediction, sample_metrics(questions.task, score))
+    metrics = sample_metrics(questions.task, score_sample(questions.task, sample, prediction))
+    if questions.task is Task.DETECTION and not questions.names_subjects:
+        metrics = {name: value for name, value in metrics.items() if name not in SUBJECT_METRICS}
+    return Scored(prediction, metrics)
 
 
 def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:

@@ -42,6 +42,7 @@ def test_category_spans_and_meta_are_optional() -> None:
 
     assert sample.entities[0].category is None
     assert sample.meta == {}
+    assert sample_from_record(record | {"meta": None}) == sample
 
 
 @pytest.mark.parametrize(

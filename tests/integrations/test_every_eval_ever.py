@@ -9,9 +9,11 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.files import sha256_of
 from pii_bench.integrations.every_eval_ever import Evaluator, ModelIdentity, export_runs, identify
 from pii_bench.models.local import WEIGHTS
+from pii_bench.ranking.external import keep_submission
 from pii_bench.ranking.stored import collect
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
-from pii_bench.tasks import Task
+from pii_bench.systems.predictions import Prediction
+from pii_bench.tasks import Status, Task
 from tests.builders import read_folder
 from tests.cli.conftest import detection_answer, related_answer
 from tests.integrations.schemas import valid_run, valid_samples
@@ -302,6 +304,24 @@ def test_a_later_export_replaces_an_earlier_one(results: Path, tiny: Dataset) ->
     assert scores_by_metric(valid_run(path))["query-related.f1"] == 1.0
 
 
+def test_replaced_predictions_replace_their_export(results: Path, tiny: Dataset) -> None:
+    keep_submission(results, "acme", tiny, answers("32", "Bo Ray"))
+    before = export(results).files
+
+    keep_submission(results, "acme", tiny, answers("32", "40"), force=True)
+
+    assert export(results).files == before
+    assert scores_by_metric(valid_run(before[0]))["query-related.f1"] == 1.0
+
+
+def answers(*texts: str) -> dict[str, Prediction]:
+    """Return a query-related answer of one text to each sample of `tiny`."""
+    return {
+        f"s{number}": Prediction(Status.OK, related=(text,))
+        for number, text in enumerate(texts, start=1)
+    }
+
+
 def test_runs_with_different_settings_have_different_files(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", NAIVE)
     (cold,) = export(results).files
@@ -419,6 +439,10 @@ IDENTITIES = {
     "our tagger": (
         make_card("bilstm-crf"),
         ModelIdentity("pii_bench/bilstm-crf", "bilstm-crf", "self_deployed", "open_weights"),
+    ),
+    "our encoder": (
+        make_card("encoder"),
+        ModelIdentity("pii_bench/encoder", "encoder", "self_deployed", "open_weights"),
     ),
     "a detector of another project": (
         make_card("presidio"),

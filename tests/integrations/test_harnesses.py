@@ -18,7 +18,7 @@ from pii_bench.integrations.questions import sample_metrics
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.evaluation import evaluate
-from pii_bench.tasks import Task
+from pii_bench.tasks import Status, Task
 from tests.builders import read_lines
 from tests.cli.command import environment
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
@@ -141,22 +141,32 @@ def run(*command: str, cwd: Path, **variables: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def inspect_scores(
-    server: ProtocolServer, task: Task, folder: Path
-) -> tuple[Scores, dict[str, float]]:
+def inspect_log(task: Task, model: str, *options: str, cwd: Path, **variables: str) -> Any:
+    """Run a task in Inspect; return its log."""
     arguments = ("dataset=demo", "strategy=naive", f"task={task}")
     run(
         *("inspect_ai", "eval", f"{FOLDER / 'inspect_ai.py'}@pii_bench"),
         *(part for argument in arguments for part in ("-T", argument)),
-        *("--model", f"openai/{MODEL}", "--display", "plain"),
+        *("--model", model, "--display", "plain", *options),
         *("--log-dir", "logs", "--log-format", "json"),
+        cwd=cwd,
+        **variables,
+    )
+    (path,) = (cwd / "logs").glob("*.json")
+    log = json.loads(path.read_text(encoding="utf-8"))
+    assert log["status"] == "success"
+    return log
+
+
+def inspect_scores(
+    server: ProtocolServer, task: Task, folder: Path
+) -> tuple[Scores, dict[str, float]]:
+    log = inspect_log(
+        *(task, f"openai/{MODEL}"),
         cwd=folder,
         OPENAI_BASE_URL=f"{server.url}/v1",
         OPENAI_API_KEY="none",
     )
-    (path,) = (folder / "logs").glob("*.json")
-    log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    assert log["status"] == "success"
     scores = {s["id"]: s["scores"]["pii_bench_scorer"]["value"] for s in log["samples"]}
     means = {s["name"]: s["metrics"]["mean"]["value"] for s in log["results"]["scores"]}
     return scores, means_of(scores, means)
@@ -206,6 +216,20 @@ def test_inspect_ai_gives_the_scores_of_our_runner(
     theirs = inspect_scores(server, task, tmp_path)
 
     assert_same(theirs, our_scores(server, task, tmp_path / "results"))
+
+
+@pytest.mark.parametrize("task", [Task.QUERY_RELATED, Task.MASKING])
+def test_a_sample_that_reaches_a_limit_of_inspect_ai_counts_as_truncated(
+    task: Task, tmp_path: Path
+) -> None:
+    needs("inspect_ai", "inspect")
+
+    log = inspect_log(task, "mockllm/model", "--message-limit", "1", cwd=tmp_path)
+
+    scores = [sample["scores"]["pii_bench_scorer"] for sample in log["samples"]]
+    assert len(scores) == 12
+    assert {score["metadata"]["status"] for score in scores} == {Status.TRUNCATED}
+    assert {score["value"]["f1"] for score in scores} == {0.0}
 
 
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.QUERY_RELATED])

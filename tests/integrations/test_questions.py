@@ -60,6 +60,17 @@ def test_only_detection_includes_samples_without_a_query(ann: str) -> None:
     }
 
 
+def test_a_dataset_without_queries_has_only_detection(tmp_path: Path) -> None:
+    silent = sample_record("silent", query=None, related=[])
+    path = str(write_lines(tmp_path / "silent.jsonl", [silent]))
+
+    assert list(load_questions(path, "detection", "naive").samples) == ["silent"]
+    with pytest.raises(
+        PiiBenchError, match=r"no sample with a query, which masking needs \(allowed: detection\)"
+    ):
+        load_questions(path, "masking", "naive")
+
+
 def test_an_unknown_task_gets_a_suggestion(ann: str) -> None:
     with pytest.raises(UnknownNameError, match=r"'maskin'; did you mean 'masking'\?"):
         load_questions(ann, "maskin", "naive")
@@ -71,7 +82,7 @@ def test_detection_also_takes_the_strategy_json(ann: str) -> None:
     answer = Completion('{"PII": {"PER": ["Ann Lee"], "DEM": ["32"]}}')
 
     assert questions.prompts == (load_prompt(get_strategy("json")),)
-    assert score_answers(questions, "s1", [answer]).metrics["ent_f1"] == 1.0
+    assert score_answers(questions, "s1", [answer]).metrics == {"ent_f1": 1.0}
     with pytest.raises(PiiBenchError, match="'json' answers detection, not masking"):
         load_questions(ann, "masking", "json")
 

@@ -2,7 +2,7 @@
 
 The harness loads the module again for each of them, and passes all of `--model_args` and
 `--metadata` to a task. It does not tell why the model stopped: an incomplete answer is parsed as
-far as possible, while our runner counts it as `truncated`.
+far as possible, while our runner counts it as `truncated` or `filtered`.
 """
 
 from __future__ import annotations
