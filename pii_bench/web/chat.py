@@ -318,7 +318,10 @@ class StreamUnmasker:
 
     # An unfinished tag at the end of a text, with the backslashes before it.
     _OPEN: Final = re.compile(
-        r"\\*(?:(?:[<\[]|&lt;)[^<>\[\]&]*(?:&(?:gt?)?)?|&(?:lt?)?)$|\\+$",
+        # The lookbehinds begin a run of backslashes only once, which keeps the search linear.
+        r"(?<!\\)\\*(?:(?:[<\[]|&(?:lt|#60|#x3c);)[^<>\[\]&]*(?:&[#\w]{0,4})?|&[#\w]{0,4})$"
+        r"|(?<!\\)\\+$",
+        re.IGNORECASE,
     )
 
     def __init__(self, mapping: Mapping[str, tuple[str, ...]]) -> None:

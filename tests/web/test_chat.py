@@ -223,6 +223,9 @@ def test_tags_in_an_answer_and_in_tool_arguments_are_restored() -> None:
         "<FULL  NAME>",
         "\\<Full Name\\>",
         "<Full Name&gt;",
+        "&LT;Full Name&GT;",
+        "&#60;Full Name&#62;",
+        "\\&#x3C;Full Name\\&#x3E;",
     ],
 )
 def test_a_tag_is_restored_wherever_the_stream_splits_it(tag: str) -> None:
@@ -235,7 +238,11 @@ def test_a_tag_is_restored_wherever_the_stream_splits_it(tag: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from([*"<>[]&lt;\\ x", "&lt;", "&gt;", "Full Name", "date1"])),
+    st.lists(
+        st.sampled_from(
+            [*"<>[]&lt;\\ x#", "&lt;", "&gt;", "&#60;", "&#x3E;", "&LT;", "Full Name", "date1"]
+        )
+    ),
     st.data(),
 )
 def test_a_stream_is_unmasked_like_the_whole_text(words: list[str], data: st.DataObject) -> None:
@@ -252,6 +259,13 @@ def test_text_that_cannot_be_a_tag_is_released() -> None:
 
     assert stream.feed("if a <") == "if a "
     assert stream.feed(" b then " + "x" * 60) == "< b then " + "x" * 60
+
+
+def test_a_long_run_of_backslashes_is_released() -> None:
+    text = "\\" * 200_000 + "a"
+
+    # A search that is quadratic in the run would take minutes.
+    assert StreamUnmasker(MAPPING).feed(text) == text
 
 
 def test_chunks_of_several_choices_are_kept_apart() -> None:
