@@ -298,11 +298,13 @@ def _iterate_file(path: Path, formats: Sequence[str]) -> Iterator[Sample]:
         for sample in iterate_native(path):
             readable = True
             yield sample
-    except BadLinesError as error:
-        if readable:
+    except InputFileError as error:
+        # Without a line the file itself cannot be read, or is empty.
+        is_of_lines = isinstance(error, BadLinesError) or error.line is not None
+        if readable or not is_of_lines:
             raise
         hint = f"if the file is in another format, give FORMAT:PATH ({', '.join(formats)})"
-        raise InputFileError(path, f"{error.what}\n  {hint}") from error
+        raise InputFileError(path, f"{error.what}\n  {hint}", line=error.line) from error
 
 
 def open_documents(source: str) -> DocumentStream:
