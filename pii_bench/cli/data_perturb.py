@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -66,6 +67,7 @@ def run(arguments: argparse.Namespace) -> bool:
         raise PiiBenchError(f"{out} is the dataset itself: give another --out")
     samples: list[Sample] = []
     rows: list[list[object]] = []
+    unfit: Counter[Unfit] = Counter()
     for kind in log_progress(kinds, "kinds written", of=len(kinds)):
         result = versions(
             dataset.samples,
@@ -76,11 +78,18 @@ def run(arguments: argparse.Namespace) -> bool:
             limit=arguments.limit,
         )
         samples += result.samples
+        unfit.update(result.unfit)
         rows.append([kind, len(result.samples), *(result.unfit.get(why, 0) for why in Unfit)])
     for fault in dataset.faults:
         log(f"{arguments.dataset}: {fault}")
     if not samples:
-        raise PiiBenchError(f"{', '.join(kinds)}: nothing to change in {dataset.name}")
+        why = f"nothing to change in {dataset.name}"
+        if faulty := unfit[Unfit.FAULTY]:
+            why = (
+                f"no version of {dataset.name}: {faulty} would break a rule or have annotations "
+                f"that cannot follow the text, {unfit[Unfit.UNCHANGED]} have nothing to change"
+            )
+        raise PiiBenchError(f"{', '.join(kinds)}: {why}")
     write_native(out, samples)
     if arguments.json:
         names = ("kind", "versions", "nothing_to_change", "breaks_a_rule")

@@ -79,7 +79,7 @@ class Unfit(StrEnum):
     UNCHANGED = "unchanged"
     """The kind has nothing to change, or every draw leaves the text as it is."""
     FAULTY = "faulty"
-    """Each of `TRIES` draws breaks a rule that the original does not break."""
+    """No draw keeps the rules that the original keeps, with annotations that follow the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,20 @@ def test_versions_that_cannot_be_written_are_errors(
     assert read_folder(Path()) == {"one.jsonl": before}
 
 
+def test_annotations_that_cannot_follow_the_text_are_told(capsys: Capsys) -> None:
+    name = {"text": "Ann Lee", "type": "PER", "category": "Full Name"}
+    subjects = [{"id": "A", "entities": [name]}]
+    record = sample_record(description="Ann Lee is ANN LEE.", subjects=subjects, related=[])
+    write_lines(Path("one.jsonl"), [record])
+    arguments = ["one.jsonl", "--kind", "names,dates,foreign-words", "--out", "out.jsonl"]
+
+    assert main(["data", "perturb", *arguments]) == 2
+
+    assert "3 would break a rule or have annotations that cannot follow the text, 0 have" in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize("rate", ["0", "nan"])
 def test_a_rate_is_a_share(rate: str, capsys: Capsys) -> None:
     with pytest.raises(SystemExit):
