@@ -78,12 +78,11 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
         received = json.loads(await request.body())
         # HTTP clients and servers cannot encode a lone surrogate.
         asked = json.loads(encodable(json.dumps(received, ensure_ascii=False)))
-    except (ValueError, RecursionError):
-        asked = None
-    if not isinstance(asked, dict):
-        raise HTTPException(400, "The body must be a JSON object.")
-    try:
+        if not isinstance(asked, dict):
+            raise HTTPException(400, "The body must be a JSON object.")
         chat = read_chat(asked)
+    except ValueError:
+        raise HTTPException(400, "The body must be a JSON object.") from None
     except RecursionError:
         raise HTTPException(400, "The body is nested too deeply.") from None
     if len(chat.text) > web.settings.most_characters:
@@ -97,7 +96,7 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
     if not asked.get("stream"):
         try:
             return JSONResponse(unmask_answer(json.loads(await _read(answer)), mapping))
-        except (ValueError, AttributeError, KeyError, TypeError):
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
             raise HTTPException(502, "The provider's answer is no chat completion.") from None
         finally:
             await answer.aclose()
@@ -115,8 +114,10 @@ async def models(request: Request, _: CurrentUser) -> Response:
         if answer.status_code != 200:
             raise HTTPException(502, f"The provider answered {answer.status_code}.")
         return JSONResponse(answer.json())
-    except (httpx2.HTTPError, ValueError):
+    except httpx2.HTTPError:
         raise HTTPException(502, "The provider cannot be reached.") from None
+    except (ValueError, RecursionError):
+        raise HTTPException(502, "The provider's answer is not JSON.") from None
 
 
 def _upstream(request: Request) -> Upstream:
@@ -163,7 +164,7 @@ def _code(content: bytes) -> str:
     try:
         error = json.loads(content).get("error") or {}
         return safe_code(error.get("code"), error.get("type"))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
 
 
@@ -193,7 +194,7 @@ async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIter
         message = "The provider's answer broke off."
     except (httpx2.HTTPError, PiiBenchError):
         message = "The provider's answer broke off."
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         message = "The provider's answer is no chat completion."
     finally:
         await answer.aclose()

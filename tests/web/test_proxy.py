@@ -155,6 +155,19 @@ def test_a_stream_that_breaks_off_ends_with_an_error(
     assert "[DONE]" not in answer.text
 
 
+def test_a_stream_that_is_no_chat_completion_ends_with_an_error(
+    proxy: Server, protocol_server: ProtocolServer
+) -> None:
+    protocol_server.script(Reply(body=b"data: " + b"[" * 100_000 + b"\n\n"))
+
+    answer = proxy.program().post(
+        "/v1/chat/completions",
+        json={"model": "m", "stream": True, "messages": [{"role": "user", "content": PROMPT}]},
+    )
+
+    assert "no chat completion" in answer.text
+
+
 @pytest.mark.parametrize(
     ("reply", "status", "what"),
     [
@@ -165,6 +178,8 @@ def test_a_stream_that_breaks_off_ends_with_an_error(
         (Reply(status=500, body=b"<html>"), 500, "answered 500"),
         (Reply(body=b"<html>"), 502, "no chat completion"),
         (Reply(body=[]), 502, "no chat completion"),
+        (Reply(body=b"[" * 100_000), 502, "no chat completion"),
+        (Reply(status=500, body=b"[" * 100_000), 500, "answered 500"),
         (Reply(reset=True), 502, "cannot be reached"),
     ],
 )
@@ -192,8 +207,6 @@ def test_a_request_that_cannot_be_masked_is_not_forwarded(
     for body, status in (
         (b"{", 400),
         (b"[]", 400),
-        (b"[" * 100_000, 400),
-        (b'{"tools": %s%s}' % (b"[" * 600, b"]" * 600), 400),
         (json.dumps({"messages": [{"role": "user", "content": picture}]}).encode(), 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}', 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "seed": 1e999}', 400),
@@ -201,6 +214,16 @@ def test_a_request_that_cannot_be_masked_is_not_forwarded(
     ):
         assert program.post("/v1/chat/completions", content=body).status_code == status
     assert protocol_server.requests == []
+
+
+@pytest.mark.parametrize("levels", [600, 100_000])
+def test_a_request_that_is_nested_too_deeply_is_told_so(proxy: Server, levels: int) -> None:
+    body = b'{"tools": %s%s}' % (b"[" * levels, b"]" * levels)
+
+    answer = proxy.program().post("/v1/chat/completions", content=body)
+
+    assert answer.status_code == 400
+    assert answer.json() == {"error": {"message": "The body is nested too deeply."}}
 
 
 def test_without_a_provider_there_is_no_proxy(local: Server) -> None:
@@ -231,7 +254,8 @@ def test_the_list_of_models_is_the_providers(
     [
         (Reply(status=401, body={"error": {}}), "The provider answered 401."),
         (Reply(status=403, body=b"<html>"), "The provider answered 403."),
-        (Reply(body=b"<html>"), "The provider cannot be reached."),
+        (Reply(body=b"<html>"), "The provider's answer is not JSON."),
+        (Reply(body=b"[" * 100_000), "The provider's answer is not JSON."),
         (Reply(reset=True), "The provider cannot be reached."),
     ],
 )
