@@ -26,8 +26,8 @@ class Entity:
         category: one of the 55 categories; None in foreign data.
         spans: offsets (start, end) in code points, end exclusive; empty if the description does
             not contain the text.
-        listed: False if the file lists no spans, as foreign data may. They are then all readable
-            occurrences of the text, which may be written otherwise, and are not written to files.
+        listed: False if the file lists no spans, as foreign data may. `spans` are then all readable
+            occurrences of the text, also in other spellings, and are not stored with the sample.
         extra: keys of the file that the format does not define.
     """
 

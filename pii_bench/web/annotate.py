@@ -152,7 +152,7 @@ def adjudicate(
             raise NotThereError
         task = _adjudication(connection, sample_id, stage)
         if task is None:
-            answer = _majority(connection, sample_id, stage)
+            answer = _settled_answer(connection, sample_id, stage)
             task = begin_task(
                 connection, project, user, sample_id, stage, part=Part.ADJUDICATOR, answer=answer
             )
@@ -298,8 +298,8 @@ def _adjudication(connection: Connection, sample_id: int, stage: int) -> Task | 
     return next(iter(tasks_on(connection, sample_id, stage, Part.ADJUDICATOR)), None)
 
 
-def _majority(connection: Connection, sample_id: int, stage: int) -> dict[str, Any]:
-    """Return the answer of most annotators, for an adjudicator to confirm."""
+def _settled_answer(connection: Connection, sample_id: int, stage: int) -> dict[str, Any]:
+    """Return the answer that settles a sample so far, for an adjudicator to confirm."""
     stored = find_sample(connection, sample_id)
     if stage == 1:
         return {"marks": [asdict(mark) for mark in settled_marks(connection, stored)]}

@@ -38,7 +38,7 @@ def listed_spans(entity: Entity) -> tuple[Span, ...]:
 
 
 def verbatim_spans(entity: Entity, description: str) -> tuple[Span, ...]:
-    """Return the listed spans of an entity, or else those that a dataset must list."""
+    """Return the listed spans of an entity, or else all verbatim occurrences of its text."""
     return listed_spans(entity) or occurrences(entity.text, description)
 
 
