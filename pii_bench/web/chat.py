@@ -102,7 +102,8 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
     if (options := body.get("stream_options")) is not None:
         _check(options, "'stream_options'", numbers={"include_usage", "include_obfuscation"})
     if (bias := body.get("logit_bias")) is not None:
-        _check(bias, "'logit_bias'", numbers=set(filter(str.isdecimal, bias)))
+        tokens = filter(str.isdecimal, bias) if isinstance(bias, dict) else ()
+        _check(bias, "'logit_bias'", numbers=set(tokens))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ChatError("'messages' must be a list of messages")

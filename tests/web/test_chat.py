@@ -186,6 +186,8 @@ def test_settings_and_descriptions_of_tools_are_forwarded_unchanged() -> None:
         ({"messages": [user("x")], "stream_options": {"x": "a secret"}}, "'x' of 'stream_options'"),
         ({"messages": [user("x")], "stream_options": "a secret"}, "must be an object"),
         ({"messages": [user("x")], "logit_bias": {"Ann": 1}}, "of 'logit_bias'"),
+        ({"messages": [user("x")], "logit_bias": 1}, "'logit_bias' must be an object"),
+        ({"messages": [user("x")], "logit_bias": [1]}, "'logit_bias' must be an object"),
         ({"messages": [user("x")], "stop": [7]}, "'stop' must be"),
         ({"messages": [user("x")], "seed": "a secret"}, "'seed' of a request must be a number"),
         ({"messages": [user("x")], "service_tier": "a secret"}, "'service_tier' of a request"),
