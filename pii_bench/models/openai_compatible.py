@@ -58,7 +58,7 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 }
 
 # The `finish_reason` when a server fails during an answer: DeepSeek, then OpenRouter.
-_INTERRUPTED: Final = frozenset({"insufficient_system_resource", "error"})
+_INTERRUPTED: Final = ("insufficient_system_resource", "error")
 
 # Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
 _REASONING_KEYS: Final = ("reasoning_content", "reasoning")

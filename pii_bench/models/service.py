@@ -61,8 +61,7 @@ REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowher
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
 MAX_TOKENS_REMEDY: Final = (
-    "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`, "
-    "`--verdict-tokens`)"
+    "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`)"
 )
 
 
