@@ -151,7 +151,8 @@ def connection_failure(error: BaseException | None) -> CallError:
     # openai's aiohttp client raises ConnectTimeout for a refused connection (3.54.0).
     if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
         return CallError("timeout")
-    return CallError("connection", unsent=isinstance(error, httpx2.ConnectError))
+    unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return CallError("connection", unsent=unsent)
 
 
 class ServiceModel(ABC, Generic[Client]):
