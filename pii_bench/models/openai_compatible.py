@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
+import httpx2
 import openai
 
 from pii_bench.models import batch
@@ -40,8 +41,6 @@ from pii_bench.models.service import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 
-    import httpx2
-
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
 
@@ -58,7 +57,7 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 }
 
 # The `finish_reason` when a server fails during an answer: DeepSeek, then OpenRouter.
-_INTERRUPTED: Final = frozenset({"insufficient_system_resource", "error"})
+_INTERRUPTED: Final = ("insufficient_system_resource", "error")
 
 # Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
 _REASONING_KEYS: Final = ("reasoning_content", "reasoning")
@@ -167,7 +166,12 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
                 wait=retry_after(error.response.headers),
             )
         wrapped = isinstance(error, openai.APIConnectionError)
-        return connection_failure(error.__cause__ if wrapped else error)
+        cause = error.__cause__ if wrapped else error
+        failure = connection_failure(cause)
+        if isinstance(cause, httpx2.ConnectTimeout):
+            # The aiohttp client also raises it for a connection that is lost after sending.
+            failure.unsent = False
+        return failure
 
 
 def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, Any]:

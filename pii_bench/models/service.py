@@ -61,8 +61,7 @@ REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowher
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
 MAX_TOKENS_REMEDY: Final = (
-    "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`, "
-    "`--verdict-tokens`)"
+    "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`)"
 )
 
 
@@ -152,7 +151,8 @@ def connection_failure(error: BaseException | None) -> CallError:
     # openai's aiohttp client raises ConnectTimeout for a refused connection (3.54.0).
     if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
         return CallError("timeout")
-    return CallError("connection", unsent=isinstance(error, httpx2.ConnectError))
+    unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return CallError("connection", unsent=unsent)
 
 
 class ServiceModel(ABC, Generic[Client]):

@@ -339,7 +339,7 @@ class _BatchRun:
         elif self._batches:
             rest = "a batch may have been submitted: run again to find out"
         else:
-            rest = "no batch was submitted: run again to submit it"
+            rest = "no batch is left to collect: run again to submit the rest"
         return ProviderUnavailableError(
             f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
             f"and {rest}"

@@ -103,12 +103,15 @@ def _texts_below(folder: Path) -> list[Path]:
         raise InputFileError(Path(error.filename), error.strerror or "cannot be read") from error
 
     # Not `rglob`, which skips the folders that it cannot read.
-    return sorted(
-        path
-        for parent, _, names in os.walk(folder, onerror=refuse)
-        for path in map(Path(parent).joinpath, names)
-        if path.name.endswith(".txt") and path.is_file()
-    )
+    try:
+        return sorted(
+            path
+            for parent, _, names in os.walk(folder, onerror=refuse)
+            for path in map(Path(parent).joinpath, names)
+            if path.name.endswith(".txt") and path.is_file()
+        )
+    except OSError as error:
+        refuse(error)
 
 
 def _plain_text(masked: str | None) -> str:

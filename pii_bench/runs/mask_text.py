@@ -62,7 +62,7 @@ class Answers:
 
 @dataclass(slots=True)
 class MaskingCounts:
-    """MaskingCounts over masked texts; they contain no part of a text.
+    """Counts over masked texts; they contain no part of a text.
 
     Attributes:
         places: number of masked places.
@@ -116,7 +116,7 @@ class MaskingCounts:
 
 @dataclass(slots=True)
 class Traces:
-    """MaskingCounts over rewritten texts; they contain no part of a text.
+    """Counts over rewritten texts; they contain no part of a text.
 
     They cover the values that a detector found in the texts and that the queries do not need.
 
@@ -271,6 +271,8 @@ async def find_in_query(
 ) -> frozenset[tuple[str, str]]:
     """Return the PII of a query itself that it does not need, as (`reading`, type) pairs.
 
+    A value has one type, the first that was found.
+
     It is found in the query, unless the detector is a chat model or runs on another machine, where
     a further call costs, or gives no answer; and in the text that the query is about.
     """
@@ -281,11 +283,11 @@ async def find_in_query(
             found += [pair for each in await find(query, [detection]) for pair in each]
     needed = {reading(value) for value in answers.needed or ()}
     locator = Locator(query)
-    return frozenset(
-        (reading(value), pii_type)
-        for value, pii_type in dict.fromkeys(found)
-        if reading(value) not in needed and locator.spans(value)
-    )
+    types: dict[str, str] = {}
+    for value, pii_type in dict.fromkeys(found):
+        if reading(value) not in needed and locator.spans(value):
+            types.setdefault(reading(value), pii_type)
+    return frozenset(types.items())
 
 
 def masking_systems(systems: Iterable[System]) -> tuple[System, System]:

@@ -34,9 +34,9 @@ def read_response(
 ) -> Prediction:
     """Parse a response into a prediction; no content of a response raises an error.
 
-    A prediction without the part that the task needs is malformed, as are a fault of a plug-in and
-    a response of a kind that the task has not: masking has no completions, detection in the seven
-    types has no draws.
+    A prediction without the part that the task needs is malformed. So is a fault of a plug-in, and
+    a response of a kind that the task does not allow: completions for masking, and draws, which
+    only query-related and detection with the labels of a taxonomy have.
 
     Several draws are parsed one by one and combined by majority vote; if detection uses the labels
     of a taxonomy, the draws are answers about consecutive pieces of one text, and their entities

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
@@ -63,7 +64,7 @@ class DetectedEntities:
         """Return the detected texts, one per text and type, at their first positions.
 
         Raises:
-            FaultError: the detector returned no spans, or one that is empty or outside the text.
+            FaultError: the detector returned no spans, or a wrong one.
         """
         first: dict[tuple[str, str], int] = {}
         for span in self._detect(sample.description):
@@ -75,20 +76,24 @@ def _spans(detector: Detector, text: str) -> Iterator[DetectedSpan]:
     """Yield the spans of a detector, whose code may be foreign.
 
     Raises:
-        FaultError: they are no spans, or one is empty or outside the text.
+        FaultError: they are no spans, or one has wrong parts, is empty or is outside the text.
     """
     found: object = detector.detect(text)
     if not isinstance(found, Iterable):
         raise FaultError(f"returned {type(found).__name__} from detect, not spans")
     for span in found:
         try:
-            inside = 0 <= span.start < span.end <= len(text)
-        except (AttributeError, TypeError):
+            start, end, pii_type = index(span.start), index(span.end), span.type
+        except AttributeError:
             kind = type(span).__name__
             raise FaultError(f"returned {kind} from detect, not DetectedSpan") from None
-        if not inside:
-            where = f"span {span.start}:{span.end} of a text of {len(text)} characters"
-            raise FaultError(f"returned from detect the {where}")
+        except TypeError:
+            raise FaultError("returned a span from detect whose offsets are no integers") from None
+        if not isinstance(pii_type, str):
+            raise FaultError("returned a span from detect whose type is no string")
+        if not 0 <= start < end <= len(text):
+            where = f"{start}:{end} in a text of {len(text)} characters"
+            raise FaultError(f"returned a wrong span from detect: {where}")
         yield span
 
 

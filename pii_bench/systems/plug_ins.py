@@ -82,6 +82,8 @@ _NO_ANSWERS: Final = (
 )
 
 _PACKAGE: Final = Path(pii_bench.__file__).parent
+_STANDARD_LIBRARY: Final = Path(json.__file__).parents[1]
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 _OBJECTS: Final = "a list of objects with the members of System"
 
@@ -155,8 +157,8 @@ class PlugIn:
         Raises:
             CallError: this sample got no answer; a later run asks again.
             ProviderRefusedError: no sample will get an answer.
-            MissingKeyError, MissingExtraError, InputFileError: as before, for want of a key, a
-                package or a file.
+            MissingKeyError, MissingExtraError, InputFileError: a key, a package or a file is
+                missing, and no sample will get an answer.
         """
         try:
             answer: object = self.system.respond(sample)
@@ -199,7 +201,7 @@ def _check_card(card: SystemCard, owner: str) -> None:
     """Check that the manifest of a run can hold a card.
 
     Raises:
-        PiiBenchError: a part has a type or a value that a manifest has not.
+        PiiBenchError: a part has a type or a value that a manifest cannot hold.
     """
     for part, kind in _CARD.items():
         value = getattr(card, part)
@@ -349,10 +351,10 @@ def _import(name: str, target: str) -> object:
 
 
 def _class_and_line(error: Exception, *, in_folder: bool = True) -> str:
-    """Return the class of an error, and the last line of foreign code that led to it.
+    """Return the class of an error, and the last line of the author's code that led to it.
 
-    Without foreign code it is the last line of this package. There is none if the call itself
-    failed, such as for its arguments.
+    Without one it is the last line of a library, or else of this package. There is none if the
+    call itself failed, such as for its arguments.
     """
     # The first is the call in this module.
     _, *frames = traceback.extract_tb(error.__traceback__)
@@ -362,8 +364,17 @@ def _class_and_line(error: Exception, *, in_folder: bool = True) -> str:
     foreign = [place for place in places if not place[0].is_relative_to(_PACKAGE)]
     if not places:
         return f"{_kind(error)} when it was called"
-    path, line = (foreign or places)[-1]
+    own = [place for place in foreign if not _is_library(place[0])]
+    path, line = (own or foreign or places)[-1]
     return f"{_kind(error)} at {path if in_folder else path.name}:{line}"
+
+
+def _is_library(path: Path) -> bool:
+    return (
+        path.is_relative_to(_STANDARD_LIBRARY)
+        or not _INSTALLED.isdisjoint(path.parts)
+        or path.name.startswith("<frozen ")
+    )
 
 
 def _source_hash(module: str, factory: object) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -138,6 +139,26 @@ def test_a_subfolder_that_cannot_be_read_is_an_error(
     assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
 
     assert capsys.readouterr().err.endswith("pii-bench: letters/old: Permission denied\n")
+    assert not Path("out").exists()
+
+
+def test_a_subfolder_that_can_only_be_listed_is_an_error(
+    letters: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = Path.stat
+
+    def locked(path: Path, **options: Any) -> os.stat_result:
+        if path.parent.name == "old":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", locked)
+
+    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
+
+    assert re.search(
+        r"pii-bench: letters/old/\w+\.txt: Permission denied\n$", capsys.readouterr().err
+    )
     assert not Path("out").exists()
 
 

@@ -285,7 +285,7 @@ def systems():
 """
 
 
-FAULT = "detection on demo: sample '{}': the plug-in returned from detect the span"
+FAULT = "detection on demo: sample '{}': the plug-in returned a wrong span from detect:"
 
 
 @pytest.mark.parametrize(
@@ -294,12 +294,12 @@ FAULT = "detection on demo: sample '{}': the plug-in returned from detect the sp
         # The text of demo-0001 alone names Halifax.
         (
             "10**6 if 'Halifax' in text else 4",
-            [f"{FAULT.format('demo-0001')} 0:1000000 of a text of 935 characters"],
+            [f"{FAULT.format('demo-0001')} 0:1000000 in a text of 935 characters"],
         ),
         (
             "-1",
             [
-                f"{FAULT.format('demo-0005')} 0:-1 of a text of 991 characters",
+                f"{FAULT.format('demo-0005')} 0:-1 in a text of 991 characters",
                 "detection on demo: and 7 more",
             ],
         ),

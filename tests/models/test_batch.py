@@ -244,6 +244,9 @@ def test_a_failed_submission_is_unsent_if_there_is_certainly_no_job(
     assert failure(server.url).unsent == uploads
     if uploads:
         assert not failure(server.url).unsent
+    # The connection is lost after the last call was sent.
+    server.faults = {len(server.requests) + uploads: Fault(RESET)}
+    assert not failure(server.url).unsent
     assert failure("http://localhost:1").unsent
 
 

@@ -161,6 +161,13 @@ class TestAnswers:
             read_completion(body)
 
 
+@pytest.mark.parametrize("reason", [[], {}])
+def test_a_finish_reason_that_is_no_text_is_unknown(reason: object) -> None:
+    body = {"choices": [{"message": {"content": "ha"}, "finish_reason": reason}]}
+
+    assert read_completion(body).finish is Finish.UNKNOWN
+
+
 def outcome_of(reply: Reply) -> Outcome:
     return read_error(reply.status, reply.body, provider="openai", model="model-test")
 

@@ -32,17 +32,23 @@ KEY = "sk-planted-key-0123456789"
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "message", "unsent"),
     [
         # openai's aiohttp client raises it for a refused connection.
-        (httpx2.ConnectTimeout(""), "connection"),
-        (None, "connection"),
-        (httpx2.ReadTimeout(""), "timeout"),
-        (httpx2.PoolTimeout(""), "timeout"),
+        (httpx2.ConnectTimeout(""), "connection", True),
+        (httpx2.ConnectError(""), "connection", True),
+        (httpx2.ReadError(""), "connection", False),
+        (None, "connection", False),
+        (httpx2.ReadTimeout(""), "timeout", False),
+        (httpx2.PoolTimeout(""), "timeout", False),
     ],
 )
-def test_the_error_of_a_call_without_a_response(error: Exception | None, message: str) -> None:
-    assert str(connection_failure(error)) == message
+def test_the_error_of_a_call_without_a_response(
+    error: Exception | None, message: str, *, unsent: bool
+) -> None:
+    failure = connection_failure(error)
+
+    assert (str(failure), failure.unsent) == (message, unsent)
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,9 @@ def test_a_submission_that_reached_no_provider_leaves_no_job(bench: Bench) -> No
     fault = CallError("connection", unsent=True)
     bench.service.faults = dict.fromkeys(range(1000), fault)
 
-    with pytest.raises(PiiBenchError, match=r"and no batch was submitted: run again to submit it"):
+    with pytest.raises(
+        PiiBenchError, match=r"and no batch is left to collect: run again to submit the rest$"
+    ):
         bench.run()
 
     assert set(bench.service.steps) == {"submit"}

@@ -163,7 +163,7 @@ def test_a_piece_without_an_answer_fails_the_text() -> None:
         *[(task, Draws((Completion("[]"),))) for task in Task if task is not Task.QUERY_RELATED],
     ],
 )
-def test_a_response_that_the_task_has_not_is_malformed(
+def test_a_response_of_a_kind_that_the_task_does_not_allow_is_malformed(
     task: Task, response: Completion | Draws
 ) -> None:
     assert read_response(task, response) == Prediction(Status.MALFORMED)

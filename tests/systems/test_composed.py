@@ -99,7 +99,7 @@ def test_a_span_outside_the_text_is_an_error(span: tuple[int, int], *, kept: boo
     sample = make_sample(description="Ann Lee is 32.")
     source = entities_by(lambda _: [DetectedSpan(*span, PiiType.PER)])
 
-    with nullcontext() if kept else pytest.raises(ValueError, match="of a text of 14 characters"):
+    with nullcontext() if kept else pytest.raises(ValueError, match="in a text of 14 characters"):
         assert [each.start for each in source.entities(sample)] == [0]
 
 
@@ -114,6 +114,15 @@ async def not_awaited(_: str) -> list[DetectedSpan]:
         (lambda _: None, "returned NoneType from detect, not spans"),
         (not_awaited, "returned coroutine from detect, not spans"),
         (lambda _: [(0, 3, "PER")], "returned tuple from detect, not DetectedSpan"),
+        (lambda _: [slice(0, 3)], "returned slice from detect, not DetectedSpan"),
+        (
+            lambda _: [DetectedSpan(0.0, 3, PiiType.PER)],  # type: ignore[arg-type]
+            "returned a span from detect whose offsets are no integers",
+        ),
+        (
+            lambda _: [DetectedSpan(0, 3, ["PER"])],  # type: ignore[arg-type]
+            "returned a span from detect whose type is no string",
+        ),
     ],
 )
 def test_a_result_that_is_no_spans_is_an_error(detect: Any, what: str) -> None:

@@ -91,6 +91,11 @@ def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -
         ("def systems(needed): return []", ", but raised TypeError"),
         ("def systems():\n    raise ValueError('Lee')", ", but raised ValueError at {}:2"),
         ("def systems():\n    None.gone", ", but raised AttributeError at {}:2"),
+        (
+            "import json\ndef systems():\n    json.loads('Lee')",
+            ", but raised JSONDecodeError at {}:3",
+        ),
+        ("import numpy\ndef systems():\n    numpy.eye('Lee')", ", but raised TypeError at {}:3"),
         ("systems = 1 / 0", ", but raised ZeroDivisionError at {}:1"),
         ("\ndef systems(:", ", but raised SyntaxError at {}:2"),
     ],

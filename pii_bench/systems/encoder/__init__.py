@@ -18,6 +18,7 @@ from pii_bench.scorer.locate import DetectedSpan, locator_of
 from pii_bench.systems import BALANCED, ENCODER
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.encoder.reader import SHIPPED, FoundEntity, Reader, is_kept, subjects_of
+from pii_bench.systems.encoder.windows import pictures
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
@@ -125,8 +126,9 @@ class EncoderDetectionSystem:
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 over the weights and the description."""
-        return sha256_of_value([self.shared.reader.sha256, sample.description])
+        """Return the SHA-256 over the weights, the description and its pictures."""
+        text = sample.description
+        return sha256_of_value([self.shared.reader.sha256, text, *pictures(text)])
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the entities of each person; a text found with two types gets the last."""
@@ -158,9 +160,11 @@ class EncoderRelevanceSystem:
         )
 
     def request_hash(self, sample: Sample) -> str:
-        """Return the SHA-256 over the weights, the threshold, the description and the query."""
+        """Return the SHA-256 over the weights, the threshold, and both texts and their pictures."""
         identity = [self.shared.reader.sha256, repr(self.shared.threshold)]
-        return sha256_of_value([*identity, sample.description, sample.query or ""])
+        texts = [sample.description, sample.query or ""]
+        found = [picture for text in texts for picture in pictures(text)]
+        return sha256_of_value([*identity, *texts, *found])
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the texts that the query needs."""

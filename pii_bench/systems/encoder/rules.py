@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 VERSION: Final = 4
 """Version of the rules and of the decoding in `reader`. Raise it with every change to either.
 
-It enters the request hashes, so stored answers of another version are not reused.
+It enters the request hashes, so stored answers of another version are not reused. Pictures enter
+them too, so that a change to what `windows` takes for one concerns only the texts that have it.
 """
 
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"

@@ -23,10 +23,12 @@ _SPELLED_CHARACTERS: Final = 16
 _OVERLAP: Final = 64
 # Longer queries are truncated, to leave room for the text.
 _QUERY_TOKENS: Final = 256
-# Emoji and other pictures, with what joins or varies them, such as U+FE0F. U+200D by itself
-# belongs to letters of Indic scripts and Persian.
+# Emoji, arrows, circled numbers and other pictures, with what joins or varies emoji, such as
+# U+FE0F. U+200D by itself belongs to letters of Indic scripts and Persian. The vocabulary has the
+# arrows before U+2194.
 _PICTURE: Final = re.compile(
-    "[\u2300-\u23ff\u2500-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff][\u200d\ufe0f]*|\ufe0f?\u20e3"
+    "[\u2139\u2194-\u21ff\u2300-\u23ff\u2460-\u2473\u24c2\u2500-\u27bf\u2900-\u297f"
+    "\u2b00-\u2bff\u3297\u3299\U0001f000-\U0001faff][\u200d\ufe0f]*|\ufe0f?\u20e3"
 )
 
 
@@ -95,6 +97,11 @@ def windows_of(
             )
         )
     return windows
+
+
+def pictures(text: str) -> list[str]:
+    """Return the emoji and other pictures of a text, which count as spaces."""
+    return _PICTURE.findall(text)
 
 
 def _tokenizable(text: str) -> str:

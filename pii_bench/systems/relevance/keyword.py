@@ -133,7 +133,7 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Words for each category, at most six; there are none for PER."""
 
-KEYWORDS_SHA256: Final = hashlib.sha256(json.dumps(dict(KEYWORDS)).encode()).hexdigest()
+KEYWORDS_SHA256: Final = hashlib.sha256(json.dumps(KEYWORDS).encode()).hexdigest()
 """Hash for the identity of systems that use the words."""
 
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import pii_bench
-from pii_bench.systems.encoder import EncoderScorer
+from pii_bench.datasets.sample import Sample
+from pii_bench.files import sha256_of_value
+from pii_bench.systems import BALANCED
+from pii_bench.systems.encoder import EncoderScorer, encoder_systems
+from pii_bench.systems.encoder.reader import SHIPPED
 from pii_bench.systems.relevance.base import NEVER, Candidate
 from tests.conftest import REPOSITORY
 
@@ -49,3 +53,18 @@ def test_only_entities_that_may_be_kept_have_a_score() -> None:
     assert {name, *others} == {NEVER}
     assert relevance.identity.keys() == {"weights", "threshold"}
     assert relevance.identity["threshold"] == repr(relevance.threshold)
+
+
+def test_pictures_alone_change_the_hash_of_a_request() -> None:
+    detection, related = encoder_systems(SHIPPED, BALANCED)
+    weights, threshold = (related.card.settings[name] for name in ("weights", "threshold"))
+    sample = Sample("s1", "→ Ann Lee is 32.", "Old?", (), ())
+    parts = [sample.description, sample.query]
+
+    assert detection.request_hash(sample) == sha256_of_value([weights, parts[0]])
+    assert related.request_hash(sample) == sha256_of_value([weights, threshold, *parts])
+
+    sample = Sample("s1", "ℹ️Ann Lee is 32.", "Old?👋", (), ())
+    parts = [sample.description, sample.query]
+    assert detection.request_hash(sample) == sha256_of_value([weights, parts[0], "ℹ️"])
+    assert related.request_hash(sample) == sha256_of_value([weights, threshold, *parts, "ℹ️", "👋"])

@@ -55,6 +55,13 @@ def test_a_lone_surrogate_is_an_unknown_character() -> None:
         ("👍🏽a", ((2, 3),)),
         ("🇬🇧a", ((2, 3),)),
         ("\ufe0f\u20e3a", ((2, 3),)),
+        ("↩️a", ((2, 3),)),
+        ("ℹ️a", ((2, 3),)),
+        ("⤴a", ((1, 2),)),
+        ("㊗a", ((1, 2),)),
+        ("①a", ((1, 2),)),
+        # The vocabulary has these arrows.
+        ("→a", ((0, 2),)),
         # Two letters of Persian with a joiner between them are one unknown word.
         ("م\u200dم", ((0, 3),)),
     ],
