@@ -350,7 +350,7 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     _check_corpus_arguments(arguments)
     rewriter = _Rewriter(arguments) if arguments.rewrite else None
     systems = rewriter.systems if rewriter else _load_masking_systems(arguments)
-    # Before OUT.part, which takes away the protection of an existing output.
+    # Before OUT.part exists: where it does, a later run replaces an existing OUT without --force.
     workers = ray_workers(arguments, systems)
     if workers is not None:
         import_ray()
@@ -411,6 +411,8 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
         system=arguments.model,
         keep=arguments.keep or BALANCED,
         rewrite=arguments.rewrite,
+        strategy=arguments.strategy,
+        label_map=None if arguments.label_map is None else str(arguments.label_map),
     )
     return corpora.corpus_of_table(path, out, run, force=force)
 
