@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
 from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results, add_temperature
-from pii_bench.cli.terminal import RunProgress, echo
+from pii_bench.cli.terminal import RunProgress, counted, echo
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.gate import Least, partly_compared, read_baseline, shortfalls, write_baseline
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -91,5 +91,5 @@ def run(arguments: argparse.Namespace) -> bool:
         write_baseline(arguments.write_baseline, rows)
     passed = not failures and not incomplete
     if passed:
-        echo(f"passed: {len(rows)} {'row' if len(rows) == 1 else 'rows'}")
+        echo(f"passed: {counted(len(rows), 'row')}")
     return passed

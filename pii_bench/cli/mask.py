@@ -23,7 +23,14 @@ from pii_bench.cli.options import (
     ray_workers,
     system_options,
 )
-from pii_bench.cli.terminal import RunProgress, echo_exactly, echo_json, log, standard_input
+from pii_bench.cli.terminal import (
+    RunProgress,
+    counted,
+    echo_exactly,
+    echo_json,
+    log,
+    standard_input,
+)
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import decode, encode, open_binary, read_text
 from pii_bench.masking import absent_tags, inexact_tags, mask, unmask
@@ -350,7 +357,7 @@ def _mask_corpus(arguments: argparse.Namespace) -> None:
     _check_corpus_arguments(arguments)
     rewriter = _Rewriter(arguments) if arguments.rewrite else None
     systems = rewriter.systems if rewriter else _load_masking_systems(arguments)
-    # Before OUT.part, which takes away the protection of an existing output.
+    # Before OUT.part exists: where it does, a later run replaces an existing OUT without --force.
     workers = ray_workers(arguments, systems)
     if workers is not None:
         import_ray()
@@ -411,6 +418,8 @@ def _open_corpus(arguments: argparse.Namespace) -> Corpus:
         system=arguments.model,
         keep=arguments.keep or BALANCED,
         rewrite=arguments.rewrite,
+        strategy=arguments.strategy,
+        label_map=None if arguments.label_map is None else str(arguments.label_map),
     )
     return corpora.corpus_of_table(path, out, run, force=force)
 
@@ -455,8 +464,9 @@ def _log_counts(counts: MaskingCounts, *, texts: int = 1, queries: bool = False)
         texts: number of texts.
         queries: True if each text has a query of its own.
     """
-    total = counts.masked.total()
-    _log(f"masked: {total} values at {counts.places} places{_by_type(counts.masked)}")
+    values = counted(counts.masked.total(), "value")
+    places = counted(counts.places, "place")
+    _log(f"masked: {values} at {places}{_by_type(counts.masked)}")
     if counts.readable.total():
         _log(f"left readable because the query needs it{_by_type(counts.readable)}")
     if counts.inside.total():
@@ -469,8 +479,7 @@ def _log_counts(counts: MaskingCounts, *, texts: int = 1, queries: bool = False)
     if counts.not_found:
         _log(f"named by the system, but not found in the text: {counts.not_found}")
     if total := counts.in_query.total():
-        values = "1 value" if total == 1 else f"{total} values"
-        whole = f"{values}{_by_type(counts.in_query)}"
+        whole = f"{counted(total, 'value')}{_by_type(counts.in_query)}"
         if queries:
             _log(f"the queries themselves contain {whole}: they are not masked")
         else:

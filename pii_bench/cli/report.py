@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
 from pii_bench.cli.options import add_dataset, add_results
-from pii_bench.cli.terminal import echo, log, log_left_out, throttled_log
+from pii_bench.cli.terminal import counted, echo, log, log_left_out, throttled_log
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> bool:
         hint = "" if texts is Texts.NONE else " (--texts includes them)"
         log(f"without the texts of {names}{hint}")
     write_whole(out, render_page(report))
-    runs = len(report.record["runs"])
+    rows = counted(len(report.rows), "row")
+    runs = counted(len(report.record["runs"]), "run")
     size = out.stat().st_size / 1e6
-    counted = "1 run" if runs == 1 else f"{runs} runs"
-    echo(f"report: {out} ({len(report.rows)} rows, {counted}, {size:.1f} MB)")
+    echo(f"report: {out} ({rows}, {runs}, {size:.1f} MB)")
     return not report.left_out

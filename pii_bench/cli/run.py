@@ -445,5 +445,6 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
     add_max_usd(group, "cap: make no call that might exceed it, counting the calls in flight")
     add_price(
         group,
-        "USD per million tokens, instead of the price in `pii-bench models`; half in batches",
+        "USD per million tokens, instead of the price in `pii-bench models`; half in batches; with "
+        "--config, only for models of unknown price",
     )

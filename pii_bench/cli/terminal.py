@@ -116,6 +116,11 @@ def log(text: str) -> None:
     print(escaping.terminal(text), file=sys.stderr, flush=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 row`, `2 rows`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def log_left_out(reasons: Iterable[str]) -> None:
     """Log which stored runs are left out, and why."""
     for reason in reasons:

@@ -159,6 +159,7 @@ def _ask(jobs: Sequence[Job], concurrency: int) -> bool:
 
 
 def _build_study(arguments: argparse.Namespace) -> Study:
+    _check_price(arguments)
     return Study(
         results=arguments.results,
         datasets=load_datasets(arguments.dataset),
@@ -172,6 +173,21 @@ def _build_study(arguments: argparse.Namespace) -> Study:
             concurrency_of(arguments, arguments.judge),
         ),
     )
+
+
+def _check_price(arguments: argparse.Namespace) -> None:
+    """Refuse a price that no model needs."""
+    models = [
+        (arguments.model, arguments.base_url),
+        (arguments.answerer, arguments.answerer_base_url),
+        (arguments.judge, arguments.judge_base_url),
+    ]
+    if arguments.price is not None and not any(
+        name and has_provider(name) and listed_price(name, url) is None for name, url in models
+    ):
+        raise PiiBenchError(
+            "--price is for models of unknown price: none is named (see `pii-bench models`)"
+        )
 
 
 def _load_maskers(arguments: argparse.Namespace) -> tuple[System, ...]:

@@ -300,7 +300,8 @@ def _time(
         parts = [stored_seconds_per_document(_records(run)) for run in runs]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):
-            return None, "unknown: no times are stored; give --seconds or --measure"
+            timeable = " or --measure" if all(_is_local(run) for run in runs) else ""
+            return None, f"unknown: no times are stored; give --seconds{timeable}"
         return sum(known), "stored durations of its calls"
     return _measure(row, runs, measured)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pii_bench.ranking.rows import Row
 
-Baseline: TypeAlias = "dict[tuple[str, str], dict[str, Scores]]"
+Baseline: TypeAlias = dict[tuple[str, str], dict[str, Scores]]
 """(dataset, task) to the figure of each sample, by column."""
 
 _SUBSTITUTE: Final = "ent_f1"

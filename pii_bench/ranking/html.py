@@ -159,7 +159,9 @@ def _recipients(ours: Sequence[Row]) -> str:
     named = sorted(received - {"", THIS_MACHINE, UNKNOWN_RECIPIENT})
     sentences = [f"Unmasked text was sent to {html_text(', '.join(named))}."] if named else []
     if UNKNOWN_RECIPIENT in received:
-        unknown = _names([row for row in ours if UNKNOWN_RECIPIENT in row.unmasked_text_to])
+        unknown = _names(
+            [row for row in ours if UNKNOWN_RECIPIENT in row.unmasked_text_to.split(", ")]
+        )
         systems = f"{len(unknown)} {_many('system', len(unknown))}"
         sentences.append(f"Who received the unmasked text of {systems} is not known.")
     return " ".join(sentences) or "No text left this machine."

@@ -395,9 +395,9 @@ def _differing_settings(detection: Run, run: Run) -> list[str]:
     # A vote has its own temperature, and there is no detection by vote.
     ignored = _VOTE_SETTINGS if "votes" in ours else frozenset[str]()
     return [
-        f"{name} {theirs.get(name)}, not {ours.get(name)}"
+        f"{name} {theirs.get(name, 'absent')}, not {ours.get(name, 'absent')}"
         for name in sorted((ours.keys() | theirs.keys()) - ignored)
-        if ours.get(name) != theirs.get(name)
+        if ours.get(name, "absent") != theirs.get(name, "absent")
     ]
 
 

@@ -54,6 +54,8 @@ class TableRun:
         system: name of the system.
         keep: `--keep` setting.
         rewrite: True if the texts are rewritten instead of masked.
+        strategy: `--strategy`; None for the default.
+        label_map: path of `--label-map`; None without one.
     """
 
     column: str
@@ -62,6 +64,8 @@ class TableRun:
     system: str
     keep: str
     rewrite: bool
+    strategy: str | None
+    label_map: str | None
 
 
 def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:

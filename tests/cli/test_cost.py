@@ -128,6 +128,7 @@ def test_recorded_answers_are_not_free(capsys: Capsys) -> None:
 
     assert row["usd_per_document"] is row["seconds_per_document"] is None
     assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
+    assert row["seconds_from"] == "unknown: no times are stored; give --seconds"
 
 
 def test_systems_of_this_machine_are_timed_on_request(capsys: Capsys) -> None:

@@ -96,7 +96,7 @@ def test_explain_tells_what_became_of_values_inside_others(capsys: Capsys) -> No
     assert mask(letter, "--model", name, "--explain") == 0
 
     assert capsys.readouterr().err.splitlines()[1:] == [
-        "pii-bench mask: masked: 1 values at 1 places (PER 1)",
+        "pii-bench mask: masked: 1 value at 1 place (PER 1)",
         "pii-bench mask: left readable because the query needs it (LOC 1)",
         "pii-bench mask: left readable inside a value that the query needs (LOC 1)",
         "type    text                 becomes",

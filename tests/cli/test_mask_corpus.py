@@ -7,12 +7,15 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pii_bench.cli import main
+from pii_bench.errors import InputFileError
+from pii_bench.runs.corpora import TableRun, corpus_of_table
 from tests.builders import read_folder, read_lines, write_lines
 from tests.protocol_server import ProtocolServer, Reply, completion
 
@@ -253,6 +256,7 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
         (["--query", "Young?"], "query"),
         (["--model", "encoder"], "system ('openai/m', now 'encoder')"),
         (["--rewrite"], "rewrite (False, now True)"),
+        (["--strategy", "self-cot"], "strategy (None, now 'self-cot')"),
     ],
 )
 def test_only_the_same_run_continues_a_table(
@@ -279,6 +283,26 @@ def test_only_the_same_run_continues_a_table(
     assert mask(*options, *asked) == 0
     assert len(read_lines(Path("o.jsonl"))) == 3
     assert not record.exists()
+
+
+def test_another_label_map_does_not_continue_a_table(table: Path) -> None:
+    run = TableRun(
+        column="text",
+        query_column="ask",
+        query_sha256=None,
+        system="spacy+all",
+        keep="balanced",
+        rewrite=False,
+        strategy=None,
+        label_map=None,
+    )
+    out = Path("o.jsonl")
+    assert corpus_of_table(table, out, run, force=False).total == 3
+    assert corpus_of_table(table, out, run, force=False).total == 3
+
+    message = "was begun with another label map (None, now 'map.json')"
+    with pytest.raises(InputFileError, match=re.escape(message)):
+        corpus_of_table(table, out, replace(run, label_map="map.json"), force=False)
 
 
 def test_texts_without_a_relevance_decision_are_counted(

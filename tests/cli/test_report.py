@@ -64,6 +64,15 @@ def test_a_users_texts_are_included_only_on_request(capsys: Capsys) -> None:
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 
 
+def test_one_row_of_one_run_is_counted_as_one(capsys: Capsys) -> None:
+    tiny = tiny_dataset(Path("tiny.jsonl"))
+    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
+
+    assert report("--dataset", tiny.name) == 0
+
+    assert " (1 row, 1 run, " in capsys.readouterr().out
+
+
 def test_an_unknown_system_leaves_the_page_unchanged(capsys: Capsys) -> None:
     demo_results(Path("results"))
     page = Path("results/report.html")

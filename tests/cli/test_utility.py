@@ -278,6 +278,13 @@ def test_an_answerer_must_be_a_chat_model(options: list[str], what: str) -> None
         utility(None, *options)
 
 
+def test_a_price_that_no_model_needs_is_refused() -> None:
+    models = ("--answerer", "gpt-6-astra", "--judge", "gpt-6-luna", "--model", "gold+gold")
+
+    with pytest.raises(PiiBenchError, match="for models of unknown price: none is named"):
+        utility(None, *models, "--price", "1,2")
+
+
 def test_without_an_answerer_the_results_must_exist() -> None:
     with pytest.raises(PiiBenchError, match="'nowhere' is not a folder; --answerer creates one"):
         utility(None, "--results", "nowhere")

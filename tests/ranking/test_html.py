@@ -47,8 +47,15 @@ def test_each_system_counts_once(rows: list[Shown], words: str) -> None:
             f"{SENT} Who received the unmasked text of 2 systems is not known.",
         ),
         ([AWAY, HERE], SENT),
+        (
+            ["unknown", "fake (http://unknown/v1)"],
+            (
+                "Unmasked text was sent to fake (http://unknown/v1). "
+                "Who received the unmasked text of 1 system is not known."
+            ),
+        ),
     ],
-    ids=["unknown", "both", "named"],
+    ids=["unknown", "both", "named", "unknown in an address"],
 )
 def test_an_unknown_recipient_is_no_name(recipients: list[str], words: str) -> None:
     rows = [shown(f"m{number}", "naive", Task.MASKING, to) for number, to in enumerate(recipients)]

@@ -393,15 +393,18 @@ def test_masking_by_a_vote_takes_the_detection_of_the_same_model(
     assert "|detection.temperature:0.0|" in masking.signature
 
 
-def test_a_vote_takes_no_detection_of_another_endpoint(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN}, settings={"endpoint": "http://b"})
+@pytest.mark.parametrize("endpoint", ["http://b", None])
+def test_a_vote_takes_no_detection_of_another_endpoint(
+    endpoint: str | None, runs: Path, dataset: Dataset
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN}, settings={"endpoint": endpoint})
     store_run(runs, dataset, "self-consistency-vote", {"s1": ["[]"]}, settings=VOTE)
 
     found = collect(runs.parent)
 
     assert Task.MASKING not in {row.task for row in found.rows}
     (reason,) = found.left_out
-    assert "(endpoint http://b, not None)" in reason
+    assert f"(endpoint {endpoint}, not absent)" in reason
 
 
 SCHEMA = {"output": "schema"}

@@ -118,7 +118,7 @@ class Report:
             receives unmasked text, answers in the order of the samples. And the lists of names
             that their numbers index (`samples.encode_sample`).
         names: names of runs in the record by the address of a row.
-        left_out: runs that could not be read, each with the reason.
+        left_out: runs and lines that could not be scored, each with the reason.
         leaks: leaks of the best system on the first dataset; None if no masking run is ranked.
     """
 

@@ -104,7 +104,9 @@ def _notes(report: Report) -> str:
             "only ids and figures."
         )
     if report.left_out:
-        notes.append(f"Runs left out because they could not be read: {len(report.left_out)}.")
+        notes.append(
+            f"Left out: {len(report.left_out)}; the command that wrote this page printed why."
+        )
     return "".join(f'<p class="note">{note}</p>' for note in notes)
 
 
@@ -114,7 +116,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _figures(figures: Figures) -> str:
     if figures.missing:
-        return f"<p>{html_text(figures.missing)}</p>"
+        return f"<p>No figures: {html_text(figures.missing)}</p>"
     return "\n".join(
         f"<figure><figcaption>{html_text(figure.caption)}</figcaption>"
         f'<div class="scroll"><img alt="{html_text(figure.caption)}" src="{_image(figure.svg)}">'

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pii_bench.analysis import figures
-from pii_bench.analysis.figures import Figure, Figures
+from pii_bench.analysis.figures import NOTHING_TO_DRAW, Figure, Figures
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import SCRIPTS, render_page, to_json
 from pii_bench.files import write_whole
@@ -176,13 +176,15 @@ def test_runs_that_were_left_out_are_counted(tmp_path: Path) -> None:
     tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", changed(tiny), "naive", {"s1": NOTHING})
 
-    assert "could not be read: 1." in page_of(tmp_path)
+    assert "Left out: 1; the command" in page_of(tmp_path)
 
 
 def test_figures_are_images_that_hold_themselves(tmp_path: Path) -> None:
     report = collect_report(tmp_path)
 
-    assert "matplotlib" in render_page(report)
+    assert "<p>No figures: matplotlib, which draws" in render_page(report)
+    missing = Figures((), NOTHING_TO_DRAW)
+    assert f"<p>No figures: {NOTHING_TO_DRAW}</p>" in render_page(replace(report, figures=missing))
 
     drawn = Figures((Figure("Score & size", "<svg></svg>"),))
     assert (
