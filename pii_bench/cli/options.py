@@ -20,6 +20,7 @@ from pii_bench.models.catalog import (
     ModelOptions,
     Price,
     has_provider,
+    listed_price,
     resolve,
 )
 from pii_bench.systems import KEEP
@@ -188,6 +189,14 @@ def add_max_usd(parser: argparse._ActionsContainer, what: str) -> None:
 def add_price(parser: argparse._ActionsContainer, what: str) -> None:
     """Add --price; `what` is its help."""
     parser.add_argument("--price", type=_price, metavar="IN,OUT", help=what)
+
+
+def price_if_unknown(
+    arguments: argparse.Namespace, name: str, base_url: str | None
+) -> Price | None:
+    """Return --price for a model of unknown price; None if its listed price counts."""
+    given: Price | None = arguments.price
+    return given if listed_price(name, base_url) is None else None
 
 
 def add_local_only(parser: argparse.ArgumentParser) -> None:

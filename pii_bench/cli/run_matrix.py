@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pii_bench.cli.options import price_if_unknown
 from pii_bench.cli.run import get_responses, log_missing, plan, print_summary, run_keys
 from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
@@ -129,9 +130,8 @@ def _cell_arguments(
         values |= _FOR_LABELLED
     if not cell.is_called:
         values |= _FOR_CALLED
-    elif listed_price(cell.model, arguments.base_url) is not None:
-        # --price is of the models of unknown price.
-        values["price"] = None
+    else:
+        values["price"] = price_if_unknown(arguments, cell.model, arguments.base_url)
     return argparse.Namespace(**values)
 
 

@@ -23,6 +23,7 @@ from pii_bench.cli.options import (
     fraction,
     load_systems,
     positive,
+    price_if_unknown,
 )
 from pii_bench.cli.run import Plan, for_task, get_responses, log_missing
 from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
@@ -231,13 +232,12 @@ def _options(
         return SystemOptions(
             model=ModelOptions(base_url=base_url), calls=CallPolicy(concurrency=concurrency)
         )
-    priced = listed_price(name, base_url) is not None
     return SystemOptions(
         model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
         calls=CallPolicy(
             concurrency=concurrency,
             max_usd=arguments.max_usd,
-            price=None if priced else arguments.price,
+            price=price_if_unknown(arguments, name, base_url),
         ),
     )
 
