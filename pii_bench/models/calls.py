@@ -249,7 +249,7 @@ class Pace:
         self._limit, self._rate = limit, rate
         self.in_flight = self._holds = 0
         self._held_until = 0.0
-        # Whoever has the turn starts next; the others wait for it in the order of their arrival.
+        # The call with the turn starts next; the others wait for it in the order of arrival.
         self._turn, self._changed = asyncio.Lock(), asyncio.Event()
 
     def close(self) -> None:

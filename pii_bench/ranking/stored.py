@@ -109,7 +109,7 @@ class Run:
     def unmasked_text_to(self) -> str:
         """The recipient of unmasked text; unknown for recorded answers (`replay:`)."""
         system = self.manifest.system
-        # Nobody knows where they were made.
+        # Where they were made is not recorded.
         replayed = system.model.partition("/")[0] == REPLAY
         return UNKNOWN_RECIPIENT if replayed else system.unmasked_text_to
 

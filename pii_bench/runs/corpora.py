@@ -45,7 +45,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class TableRun:
-    """What all runs that fill one `OUT.part` must share; stored beside it, in `OUT.part.json`.
+    """What all runs that fill one `OUT.part` must share; stored next to it, in `OUT.part.json`.
 
     Attributes:
         column: column of the texts.

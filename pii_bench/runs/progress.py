@@ -1,4 +1,4 @@
-"""The progress of runs, for whoever shows it."""
+"""Progress events of runs."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def windows_of(
     """Split a text into windows; a text without subwords has none.
 
     Lone surrogates, which tokenizers refuse, count as U+FFFD. Emoji count as spaces, because the
-    tokenizer makes one unknown word of an emoji and the word beside it.
+    tokenizer makes one unknown word of an emoji and the word next to it.
 
     Args:
         tokenizer: tokenizer of the encoder.
