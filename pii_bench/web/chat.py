@@ -368,12 +368,12 @@ class ChunkUnmasker:
             delta = choice.setdefault("delta", {}) or {}
             for key in _ANSWER_TEXTS:
                 if isinstance(delta.get(key), str):
-                    delta[key] = self._unmasker(index, key, self._mapping).feed(delta[key])
+                    delta[key] = self._unmasker(index, key).feed(delta[key])
             for call in delta.get("tool_calls") or ():
                 function = call.get("function") or {}
                 if isinstance(function.get("arguments"), str):
                     key = f"call {call.get('index', 0)}"
-                    unmasker = self._unmasker(index, key, escaped(self._mapping))
+                    unmasker = self._unmasker(index, key)
                     function["arguments"] = unmasker.feed(function["arguments"])
             choice.pop("logprobs", None)
             if choice.get("finish_reason") is not None:
@@ -390,10 +390,11 @@ class ChunkUnmasker:
         ]
         return {**self._frame, "choices": choices} if choices else None
 
-    def _unmasker(
-        self, index: int, key: str, mapping: Mapping[str, tuple[str, ...]]
-    ) -> StreamUnmasker:
-        return self._texts.setdefault((index, key), StreamUnmasker(mapping))
+    def _unmasker(self, index: int, key: str) -> StreamUnmasker:
+        if (index, key) not in self._texts:
+            mapping = self._mapping if key in _ANSWER_TEXTS else escaped(self._mapping)
+            self._texts[index, key] = StreamUnmasker(mapping)
+        return self._texts[index, key]
 
     def _finished(self, index: int, delta: dict[str, Any]) -> dict[str, Any]:
         """Add the text that was held back to the last delta of a choice."""

@@ -182,7 +182,7 @@ class Masker:
     def _add(self, job: Job, *, is_piece: bool) -> asyncio.Future[Answers | Failure]:
         if not self._senders:
             # One more than processes, so that no process waits for this loop.
-            senders = self._settings.workers + 1 if self._settings.workers else 1
+            senders = self._settings.workers + 1
             self._senders = [asyncio.create_task(self._send_batches()) for _ in range(senders)]
         answer = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(_Waiting(is_piece, next(self._numbers), job, answer))

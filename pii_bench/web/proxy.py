@@ -29,6 +29,9 @@ router: Final = APIRouter(tags=["proxy"])
 _MOST_BYTES: Final = 20_000_000
 _LONGEST_LINE: Final = 2_000_000
 _DONE: Final = "[DONE]"
+_NO_COMPLETION: Final = "The provider's answer is no chat completion."
+# What reading an answer of another form raises.
+_OTHER_FORM: Final = (ValueError, AttributeError, KeyError, TypeError, RecursionError)
 _TIMEOUT: Final = httpx2.Timeout(600.0, connect=20.0)
 
 
@@ -96,8 +99,8 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
     if not asked.get("stream"):
         try:
             return JSONResponse(unmask_answer(json.loads(await _read(answer)), mapping))
-        except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
-            raise HTTPException(502, "The provider's answer is no chat completion.") from None
+        except _OTHER_FORM:
+            raise HTTPException(502, _NO_COMPLETION) from None
         finally:
             await answer.aclose()
     return StreamingResponse(
@@ -194,8 +197,8 @@ async def _events(answer: httpx2.Response, unmasker: ChunkUnmasker) -> AsyncIter
         message = "The provider's answer broke off."
     except (httpx2.HTTPError, PiiBenchError):
         message = "The provider's answer broke off."
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
-        message = "The provider's answer is no chat completion."
+    except _OTHER_FORM:
+        message = _NO_COMPLETION
     finally:
         await answer.aclose()
     error = {"error": {"message": message, "type": "upstream_error"}}
