@@ -52,8 +52,8 @@ def read_response(
             to keep them apart.
     """
     if fault_of(response):
-        # The parser of rewritten texts would take it for one.
-        response = Prediction(Status.MALFORMED)
+        # The parser of rewritten texts would take it for an answer.
+        return Prediction(Status.MALFORMED)
     if isinstance(response, Prediction):
         fits = response.answers(task) or not response.status.answered
         return response if fits else Prediction(Status.MALFORMED)

@@ -174,13 +174,13 @@ class DrawnSystem:
     def requests(self, sample: Sample) -> tuple[Request, ...]:
         """Return equal requests, or one for each piece, numbered by `draw`."""
         if self.setting == "votes":
-            texts = [sample.description] * self.number
+            requests = [self.prompted.request(sample)] * self.number
         else:
-            texts = pieces(sample.description, self.number)
-        return tuple(
-            replace(self.prompted.request(replace(sample, description=text)), draw=draw)
-            for draw, text in enumerate(texts)
-        )
+            requests = [
+                self.prompted.request(replace(sample, description=piece))
+                for piece in pieces(sample.description, self.number)
+            ]
+        return tuple(replace(request, draw=draw) for draw, request in enumerate(requests))
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 of the request about the whole text and the setting."""

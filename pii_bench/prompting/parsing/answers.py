@@ -151,8 +151,7 @@ def settled(text: str, finish: Finish) -> Status | None:
 def without_thought(text: str) -> str | None:
     """Remove reasoning blocks: `<think>`, `<thinking>`, `<reasoning>`.
 
-    If a closing tag has no opening one (chat
-    templates drop it), everything before it is thought.
+    If a closing tag has no opening one (chat templates drop it), everything before it is thought.
 
     Returns:
         The text without thought; None if the last block is not closed.

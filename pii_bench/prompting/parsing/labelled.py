@@ -118,10 +118,10 @@ def _answer_in(group: Group, labels: Mapping[str, Meaning]) -> Group | None:
 
 
 def _pairs(group: Group, labels: Mapping[str, Meaning]) -> list[tuple[str, str]]:
-    return [
-        (value, name_in(labels, entry.key.text.strip()) or entry.key.text.strip().upper())
-        for entry in group.entries
-        if entry.key is not None
-        for value in texts_of(entry.value)
-        if value.strip()
-    ]
+    pairs: list[tuple[str, str]] = []
+    for entry in group.entries:
+        if entry.key is not None:
+            written = entry.key.text.strip()
+            label = name_in(labels, written) or written.upper()
+            pairs += [(value, label) for value in texts_of(entry.value) if value.strip()]
+    return pairs

@@ -32,8 +32,7 @@ _ESCAPED = {
 }  # fmt: skip
 
 _MAX_DEPTH: Final = 16
-_WIDE_MARKS: Final = "［］【】｛｝（），、；："
-_WIDE = str.maketrans(_WIDE_MARKS, "[][]{}(),,;:")
+_WIDE = str.maketrans("［］【】｛｝（），、；：", "[][]{}(),,;:")
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
 _SPACE = re.compile(r"\s++")
 _COMMENT = re.compile(r"(?://|#[ \t])[^\n]*+")

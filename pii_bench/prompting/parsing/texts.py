@@ -174,10 +174,11 @@ def _bullets(lines: list[str]) -> _Reading | None:
     """Read a bulleted or numbered list; one line of prose may introduce it."""
     filled = [line for line in lines if line.strip()]
     intro = bool(filled) and bullet_item(filled[0]) is None
-    if len(filled) == intro or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
+    items = filled[intro:]
+    if not items or (intro and not filled[0].rstrip(" *_").endswith((":", "："))):
         return None
     texts: list[str] = []
-    for line in filled[intro:]:
+    for line in items:
         item = bullet_item(line)
         if item is None:
             break
