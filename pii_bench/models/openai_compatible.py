@@ -143,7 +143,7 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
             http_client=self._http,
         )
 
-    async def _ask(self, request: Request) -> Completion:
+    async def _ask(self, request: Request) -> Outcome:
         body = request_body(self.model, request, endpoint=self.endpoint)
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.chat.completions.with_raw_response.create(**body)
@@ -151,10 +151,7 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         if (status := _status_inside(answer)) is None:
             return read_completion(answer)
         wait = retry_after(response.headers)
-        outcome = read_error(status, answer, provider=self.provider, model=self.model, wait=wait)
-        if isinstance(outcome, Completion):
-            return outcome
-        raise outcome
+        return read_error(status, answer, provider=self.provider, model=self.model, wait=wait)
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, openai.APIStatusError):

@@ -224,7 +224,7 @@ class ServiceModel(ABC, Generic[Client]):
             self._start()
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._ask(request)
+                outcome = await self._ask(request)
         except self.errors as error:
             outcome = self._read_failure(error)
         except TimeoutError:
@@ -274,8 +274,8 @@ class ServiceModel(ABC, Generic[Client]):
         """Return the SDK's client, which uses `_http`."""
 
     @abstractmethod
-    async def _ask(self, request: Request) -> Completion:
-        """Make the call; may raise `errors` and CallError."""
+    async def _ask(self, request: Request) -> Outcome:
+        """Make the call, and return what it means for the run; may raise `errors` and CallError."""
 
     @abstractmethod
     def _read_failure(self, error: Exception) -> Outcome:
