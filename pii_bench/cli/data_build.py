@@ -10,6 +10,7 @@ from pii_bench.cli.options import (
     add_data_folder,
     add_max_usd,
     concurrency_of,
+    given_options,
     positive,
 )
 from pii_bench.cli.terminal import RunProgress, echo, log
@@ -72,10 +73,8 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     if arguments.writer:
         return _write_texts(arguments)
-    given = [name for name in _WRITER_OPTIONS if getattr(arguments, name) is not None]
-    if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise PiiBenchError(f"{options}: only with --writer; without it, every set is built")
+    if given := given_options(arguments, _WRITER_OPTIONS):
+        raise PiiBenchError(f"{given}: only with --writer; without it, every set is built")
     for path, samples in build_all(arguments.data).items():
         echo(f"{path}: {samples} samples")
     publish(arguments.data)

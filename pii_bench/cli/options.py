@@ -334,6 +334,21 @@ def system_options(arguments: argparse.Namespace) -> SystemOptions:
     )
 
 
+def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> str:
+    """Return those of the options that are not None, as `--one, --two`; empty if none is given."""
+    given = [name for name in names if getattr(arguments, name) is not None]
+    return ", ".join(f"--{name.replace('_', '-')}" for name in given)
+
+
+def build_without_key(name: str, options: SystemOptions) -> tuple[System, ...]:
+    """Build the systems of a provider's model to check them before its key is asked for.
+
+    Raises:
+        PiiBenchError: as `build_systems`.
+    """
+    return build_systems(name, replace(options, model=replace(options.model, asked=False)))
+
+
 def load_systems(name: str, options: SystemOptions, *, local_only: bool) -> tuple[System, ...]:
     """Build the systems of a name; with `local_only`, refuse those that send text elsewhere.
 
@@ -342,8 +357,7 @@ def load_systems(name: str, options: SystemOptions, *, local_only: bool) -> tupl
     """
     if local_only and has_provider(name):
         # Refuse it before it asks for a key.
-        unasked = replace(options, model=replace(options.model, asked=False))
-        require_local(build_systems(name, unasked))
+        require_local(build_without_key(name, options))
     systems = build_systems(name, options)
     if local_only:
         require_local(systems)

@@ -23,8 +23,10 @@ from pii_bench.cli.options import (
     add_results,
     add_sampling,
     add_task,
+    build_without_key,
     concurrency_of,
     dataset_source,
+    given_options,
     load_systems,
     positive,
     ray_workers,
@@ -48,7 +50,7 @@ from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected,
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems import DEFAULT_SYSTEM
-from pii_bench.systems.catalog import build_systems, is_prompted
+from pii_bench.systems.catalog import is_prompted
 from pii_bench.tasks import ALL_TASKS, Task
 
 if TYPE_CHECKING:
@@ -136,10 +138,8 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.config is not None:
         from pii_bench.cli.run_matrix import run_matrix
 
-        given = [name for name in _NOT_WITH_CONFIG if getattr(arguments, name) is not None]
-        if given:
-            options = ", ".join(f"--{name}" for name in given)
-            raise PiiBenchError(f"--config: not allowed with {options}, which the file sets")
+        if given := given_options(arguments, _NOT_WITH_CONFIG):
+            raise PiiBenchError(f"--config: not allowed with {given}, which the file sets")
         return run_matrix(arguments)
     for name, default in _DEFAULTS.items():
         if getattr(arguments, name) is None:
@@ -191,8 +191,7 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     options = _options(arguments, concurrency)
     if has_provider(arguments.model):
         # A task that the strategy does not answer is refused before the key is asked for.
-        unasked = replace(options, model=replace(options.model, asked=False))
-        without_key = build_systems(arguments.model, unasked)
+        without_key = build_without_key(arguments.model, options)
         for_task(arguments.task, arguments.model, without_key, options.strategy)
     built = load_systems(arguments.model, options, local_only=arguments.local_only)
     systems = for_task(arguments.task, arguments.model, built, options.strategy)

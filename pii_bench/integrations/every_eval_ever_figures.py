@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.integrations.questions import sample_metrics
-from pii_bench.models.catalog import REPLAY
+from pii_bench.models.catalog import is_replay
 from pii_bench.prompting.parsing.answers import PARSER
 from pii_bench.scorer import normalise
 from pii_bench.tasks import Task
@@ -181,7 +181,7 @@ class ScoredTask:
     @property
     def shows_outputs(self) -> bool:
         """Whether the answers may be published: not those of a replay, whose origin is unknown."""
-        return self.shows_inputs and self.row.model.partition("/")[0] != REPLAY
+        return self.shows_inputs and not is_replay(self.row.model)
 
 
 def sample_lines(

@@ -323,6 +323,11 @@ def build_model(name: str, options: ModelOptions) -> Model:
     return _connect(provider, model, options)
 
 
+def is_replay(model: str) -> bool:
+    """Return True if a model's name in results is that of recorded answers."""
+    return model.partition("/")[0] == REPLAY
+
+
 def check_model(name: str) -> None:
     """Refuse a name that `build_model` cannot build, whatever is set or installed.
 

@@ -10,7 +10,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import sha256_of
 from pii_bench.models.base import SKIPPED_BUDGET
-from pii_bench.models.catalog import REPLAY
+from pii_bench.models.catalog import is_replay
 from pii_bench.ranking.external import (
     answers_of,
     human_rows,
@@ -110,8 +110,7 @@ class Run:
         """The recipient of unmasked text; unknown for recorded answers (`replay:`)."""
         system = self.manifest.system
         # Where they were made is not recorded.
-        replayed = system.model.partition("/")[0] == REPLAY
-        return UNKNOWN_RECIPIENT if replayed else system.unmasked_text_to
+        return UNKNOWN_RECIPIENT if is_replay(system.model) else system.unmasked_text_to
 
     @cached_property
     def answers(self) -> ParsedRun:
