@@ -274,10 +274,16 @@ def _money(
         parts.append(usd_per_document(_records(run), price))
         if price is not None:
             sources.append(f"{price.rates} per million tokens, {price.date}, {price.source}")
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    usd = _total(parts)
+    if usd is None:
         return None, "unknown: no price or no counted tokens; give --usd"
-    return sum(known), "stored tokens at " + "; ".join(dict.fromkeys(sources))
+    return usd, "stored tokens at " + "; ".join(dict.fromkeys(sources))
+
+
+def _total(parts: Sequence[float | None]) -> float | None:
+    """Return the sum; None if a part is unknown."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def _records(run: Run) -> Iterator[RunRecord]:
@@ -296,14 +302,14 @@ def _time(
     """Return seconds per document and the origin of the figure."""
     if given is not None:
         return given, "--seconds"
-    if measured is None or not all(_is_local(run) for run in runs):
-        parts = [stored_seconds_per_document(_records(run)) for run in runs]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            timeable = " or --measure" if all(_is_local(run) for run in runs) else ""
-            return None, f"unknown: no times are stored; give --seconds{timeable}"
-        return sum(known), "stored durations of its calls"
-    return _measure(row, runs, measured)
+    local = all(_is_local(run) for run in runs)
+    if local and measured is not None:
+        return _measure(row, runs, measured)
+    seconds = _total([stored_seconds_per_document(_records(run)) for run in runs])
+    if seconds is None:
+        timeable = " or --measure" if local else ""
+        return None, f"unknown: no times are stored; give --seconds{timeable}"
+    return seconds, "stored durations of its calls"
 
 
 def _measure(row: Row, runs: Sequence[Run], measured: int) -> tuple[float | None, str]:
