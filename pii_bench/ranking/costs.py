@@ -43,7 +43,7 @@ class Assumptions:
 
     Attributes:
         documents: number of documents.
-        wage: pay of a person, USD per hour.
+        wage: USD per hour.
         hand_seconds: time a person needs to mask a document by hand.
         review_seconds: time a person needs to check a document that a system masked.
         review_share: share of the masked documents that a person checks, 0 to 1.
@@ -61,11 +61,10 @@ class Bill:
     """The cost of all documents.
 
     Attributes:
-        model_usd: cost of the system, if known.
-        model_hours: time of the system, one document after another, if known.
+        model_hours: time of the system, one document after another.
         people_hours: time of people who check, and who mask what the system failed on.
         people_usd: their pay.
-        total_usd: cost of system and people, if that of the system is known.
+        total_usd: cost of system and people.
         by_hand_usd: pay of people who mask everything by hand.
         saved_usd: `by_hand_usd` minus `total_usd`.
     """
@@ -86,13 +85,9 @@ def bill(
     seconds_per_document: float | None,
     failed: float = 0.0,
 ) -> Bill:
-    """Compute the cost of masking all documents.
+    """Compute the cost of masking all documents, given the cost and time of the system.
 
-    Args:
-        assumed: documents and people.
-        usd_per_document: cost of the system, if known.
-        seconds_per_document: time of the system, if known.
-        failed: share of the documents without an answer of the system; people mask them.
+    `failed` is the share of the documents without an answer of the system; people mask them.
     """
     documents = assumed.documents
     checking = (1 - failed) * assumed.review_share * assumed.review_seconds
@@ -126,9 +121,12 @@ def usd_per_document(records: Iterable[RunRecord], price: Price | None) -> float
         return None
     costs = []
     for record in records:
-        usages = [(completion.usage, completion.batched) for completion in record.completions]
-        counted = [cost(usage, price, batched) for usage, batched in usages if usage]
-        if usages and len(counted) == len(usages):
+        counted = [
+            cost(completion.usage, price, completion.batched)
+            for completion in record.completions
+            if completion.usage
+        ]
+        if counted and len(counted) == len(record.completions):
             costs.append(sum(counted))
     return sum(costs) / len(costs) if costs else None
 
@@ -152,9 +150,8 @@ async def seconds_per_document(
 ) -> float | None:
     """Time systems that answer each sample one after the other, and close them.
 
-    Args:
-        systems: the systems that a document needs, such as detection and relevance.
-        samples: the first only warms up.
+    The systems are those that a document needs, such as detection and relevance. The first sample
+    only warms up.
 
     Returns:
         Mean wall time in seconds; None for fewer than two samples, or if a call failed.
@@ -219,11 +216,7 @@ def costed_systems(
 ) -> list[CostedSystem]:
     """Return the ranked rows of a dataset and task with the cost and time of each system.
 
-    Args:
-        runs: stored runs; oracles are left out.
-        dataset: name or source of the dataset.
-        task: the task; masking needs detection and the query's answer.
-        given: figures of the user.
+    Oracles are left out. The dataset is given by its name or source.
 
     Raises:
         PiiBenchError: there is no row of the task.
@@ -245,10 +238,12 @@ def costed_systems(
         if dataset not in names:
             raise UnknownNameError("dataset", dataset, names, among="the stored runs")
         raise PiiBenchError(f"no {task} on {dataset} is stored")
-    ranked = rank(rows)
-    _require_known([*given.usd, *given.seconds, *given.review_share], ranked)
+    known = {name for row in rows for name in (system_name(row.model, row.strategy), row.model)}
+    for name, _ in (*given.usd, *given.seconds, *given.review_share):
+        if name and name not in known:
+            raise UnknownNameError("system", name, sorted(known), among="the rows")
     result = []
-    for row in ranked:
+    for row in rank(rows):
         own = runs_of[row.source, row.signature]
         seconds, seconds_from = _time(row, own, _given(given.seconds, row), given.measure)
         usd, usd_from = _money(own, _given(given.usd, row), seconds, given.machine)
@@ -264,7 +259,7 @@ def _money(
     """Return USD per document and the origin of the figure."""
     if given is not None:
         return given, "--usd"
-    if all(_is_local(run) for run in runs):
+    if _all_local(runs):
         if machine and seconds is None:
             return None, "unknown: --machine needs its time"
         return machine * (seconds or 0.0) / _HOUR, "its time at --machine"
@@ -292,8 +287,8 @@ def _records(run: Run) -> Iterator[RunRecord]:
             yield record
 
 
-def _is_local(run: Run) -> bool:
-    return run.unmasked_text_to == THIS_MACHINE
+def _all_local(runs: Sequence[Run]) -> bool:
+    return all(run.unmasked_text_to == THIS_MACHINE for run in runs)
 
 
 def _time(
@@ -302,12 +297,11 @@ def _time(
     """Return seconds per document and the origin of the figure."""
     if given is not None:
         return given, "--seconds"
-    local = all(_is_local(run) for run in runs)
-    if local and measured is not None:
+    if _all_local(runs) and measured is not None:
         return _measure(row, runs, measured)
     seconds = _total([stored_seconds_per_document(_records(run)) for run in runs])
     if seconds is None:
-        timeable = " or --measure" if local else ""
+        timeable = " or --measure" if _all_local(runs) else ""
         return None, f"unknown: no times are stored; give --seconds{timeable}"
     return seconds, "stored durations of its calls"
 
@@ -325,12 +319,11 @@ def _measure(row: Row, runs: Sequence[Run], measured: int) -> tuple[float | None
         }
     except PiiBenchError as error:
         return None, f"not measured: {error}"
-    cards = [run.manifest.system for run in runs]
-    systems = [built[key] for card in cards if (key := (card.model, card.prompt)) in built]
-    if len(systems) < len(cards):
+    wanted = [(run.manifest.system.model, run.manifest.system.prompt) for run in runs]
+    if not built.keys() >= set(wanted):
         return None, "not measured: today its name means another system"
     samples = applicable(row.task, runs[-1].dataset.samples)[: measured + 1]
-    seconds = asyncio.run(seconds_per_document(systems, samples))
+    seconds = asyncio.run(seconds_per_document([built[key] for key in wanted], samples))
     if seconds is None:
         return None, "not measured: too few samples, or one without an answer"
     return seconds, f"measured now on this machine, {len(samples) - 1} samples of {row.dataset}"
@@ -341,10 +334,3 @@ def _given(pairs: Sequence[tuple[str, float]], row: Row) -> float | None:
     numbers = dict(pairs)
     names = (system_name(row.model, row.strategy), row.model, "")
     return next((numbers[name] for name in names if name in numbers), None)
-
-
-def _require_known(pairs: Sequence[tuple[str, float]], rows: Sequence[Row]) -> None:
-    known = {name for row in rows for name in (system_name(row.model, row.strategy), row.model)}
-    for name, _ in pairs:
-        if name and name not in known:
-            raise UnknownNameError("system", name, sorted(known), among="the rows")

@@ -12,6 +12,7 @@ import csv
 import hashlib
 import json
 import re
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -34,7 +35,7 @@ from pii_bench.files import (
     write_whole,
 )
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
-from pii_bench.ranking.rows import METRICS, Row, Source
+from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.runs.records import DatasetRef, Manifest, Signature
 from pii_bench.scorer import macro, score_detection, score_query_related
@@ -59,7 +60,6 @@ _TASKS: Final = {
     "query_related": Task.QUERY_RELATED,
     "masking": Task.MASKING,
 }
-
 
 Condition: TypeAlias = tuple[str, str, str, str, str]
 """Task, dataset, model, strategy and table, as the file of the published figures names them."""
@@ -128,41 +128,38 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
     """
     rows = []
     for dataset in sorted(DATASETS.keys() & set(datasets)):
-        by_sample: dict[str, list[PRF]] = {}
+        by_sample: dict[str, list[PRF]] = defaultdict(list)
         for reading in load_readings(dataset, folder):
             if reading.round == 1:
                 score = score_query_related(reading.needed, reading.gold).exact
-                by_sample.setdefault(reading.id, []).append(score)
-        if by_sample:
-            sha256 = sha256_of(folder / f"{dataset}.jsonl")
-            rows.append(_reading_row(dataset, by_sample, sha256))
+                by_sample[reading.id].append(score)
+        readings = [score for scores in by_sample.values() for score in scores]
+        mean = macro(readings)
+        if mean is None:
+            continue
+        sha256 = sha256_of(folder / f"{dataset}.jsonl")
+        ids = tuple(by_sample)
+        f1 = tuple(fmean(score.f1 for score in scores) for scores in by_sample.values())
+        rows.append(
+            Row(
+                source=Source.READING,
+                model="readers",
+                strategy="blind",
+                dataset=dataset,
+                task=Task.QUERY_RELATED,
+                oracle=False,
+                metrics={"f1": mean.f1, "precision": mean.precision, "recall": mean.recall},
+                scored=len(ids),
+                gold=len(ids),
+                signature=str(Signature(f"readings/{dataset}", sha256, Task.QUERY_RELATED)),
+                note=f"a large language model, blind to gold: {len(readings)} first readings",
+                by_sample={"f1": Scores(ids, ids, f1)},
+            )
+        )
     return rows
 
 
-def _reading_row(dataset: str, by_sample: Mapping[str, Sequence[PRF]], sha256: str) -> Row:
-    readings = [score for scores in by_sample.values() for score in scores]
-    mean = macro(readings)
-    ids = tuple(by_sample)
-    f1 = tuple(fmean(score.f1 for score in scores) for scores in by_sample.values())
-    return Row(
-        source=Source.READING,
-        model="readers",
-        strategy="blind",
-        dataset=dataset,
-        task=Task.QUERY_RELATED,
-        oracle=False,
-        metrics=(
-            {"f1": mean.f1, "precision": mean.precision, "recall": mean.recall} if mean else {}
-        ),
-        scored=len(ids),
-        gold=len(ids),
-        signature=str(Signature(f"readings/{dataset}", sha256, Task.QUERY_RELATED)),
-        note=f"a large language model, blind to gold: {len(readings)} first readings",
-        by_sample={"f1": Scores(ids, ids, f1)},
-    )
-
-
-_SUBMITTED: Final = "submitted"
+SUBMITTED: Final = "submitted"
 _FORMAT: Final = "pii-bench-submission-1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
@@ -199,10 +196,7 @@ def keep_submission(
     *,
     force: bool = False,
 ) -> Path:
-    """Store predictions as a submission.
-
-    Returns:
-        The predictions file.
+    """Store predictions as a submission, and return the predictions file.
 
     Raises:
         PiiBenchError: the name is not allowed (`check_name`), or has other predictions already
@@ -210,18 +204,13 @@ def keep_submission(
         ResultsError: the files cannot be written.
     """
     check_name(name)
-    path = results / _SUBMITTED / name / f"{_UNSAFE.sub('--', dataset.name)}.jsonl"
+    path = results / SUBMITTED / name / f"{_UNSAFE.sub('--', dataset.name)}.jsonl"
     text = to_text(predictions)
     if path.exists() and path.read_text(encoding="utf-8") != text and not force:
         raise PiiBenchError(f"{path}: other predictions are kept there; --force replaces them")
     write_whole(path, text)
     write_json(path.with_suffix(".json"), Submission(name, DatasetRef.of(dataset)))
     return path
-
-
-def submissions(results: Path) -> list[Path]:
-    """Return the descriptions of the stored submissions."""
-    return sorted((results / _SUBMITTED).glob("*/*.json"))
 
 
 def read_submission(path: Path) -> Submission:
@@ -234,6 +223,22 @@ def read_submission(path: Path) -> Submission:
     if submission.name != path.parent.name:
         raise InputFileError(path, f"'name' must be that of its folder, {path.parent.name!r}")
     return submission
+
+
+def _submission(record: dict[str, Any]) -> Submission:
+    if get(record, "format", str) != _FORMAT:
+        raise RecordError(f"'format' must be {_FORMAT!r}")
+    dataset = get(record, "dataset", dict)
+    return Submission(
+        name=get(record, "name", str),
+        dataset=DatasetRef(
+            name=get(dataset, "name", str, "dataset"),
+            source=get(dataset, "source", str, "dataset"),
+            sha256=get(dataset, "sha256", str, "dataset"),
+            samples=get(dataset, "samples", int, "dataset"),
+        ),
+        version=get(record, "version", str),
+    )
 
 
 def answers_of(
@@ -262,34 +267,17 @@ def answers_of(
             oracle=False,
             settings=settings,
         )
-        of_task = {
-            sample.id: Prediction(
+        of_task = {}
+        for sample in applicable(task, dataset.samples):
+            prediction = predictions[sample.id]
+            of_task[sample.id] = Prediction(
                 prediction.status,
                 subjects=prediction.subjects if task is Task.DETECTION else None,
                 related=prediction.related if task is Task.QUERY_RELATED else None,
                 rewritten=prediction.rewritten if task is Task.REWRITE else None,
             )
-            for sample in applicable(task, dataset.samples)
-            for prediction in [predictions[sample.id]]
-        }
         answers.append((Manifest(card, submission.dataset, submission.version), of_task))
     return answers
-
-
-def _submission(record: dict[str, Any]) -> Submission:
-    if get(record, "format", str) != _FORMAT:
-        raise RecordError(f"'format' must be {_FORMAT!r}")
-    dataset = get(record, "dataset", dict)
-    return Submission(
-        name=get(record, "name", str),
-        dataset=DatasetRef(
-            name=get(dataset, "name", str, "dataset"),
-            source=get(dataset, "source", str, "dataset"),
-            sha256=get(dataset, "sha256", str, "dataset"),
-            samples=get(dataset, "samples", int, "dataset"),
-        ),
-        version=get(record, "version", str),
-    )
 
 
 HUMAN: Final = "human"
@@ -300,8 +288,6 @@ class HumanAnswer:
     """The answer of one person to one sample of one task.
 
     Attributes:
-        dataset: its name in the leaderboard.
-        id: the sample.
         cluster: id of the first sample with the same description.
         annotator: a number, the same in all projects of a database, not a name.
         answer: for detection, (text, type) pairs of each subject; for query-related, texts.
@@ -346,7 +332,7 @@ def human_rows(results: Path) -> tuple[list[Row], list[str]]:
 
     A sample has the mean over the people who answered it.
     """
-    groups: dict[tuple[str, Task], list[HumanAnswer]] = {}
+    groups: dict[tuple[str, Task], list[HumanAnswer]] = defaultdict(list)
     broken: list[str] = []
     for path in sorted((results / HUMAN).glob("*.jsonl")):
         try:
@@ -355,7 +341,7 @@ def human_rows(results: Path) -> tuple[list[Row], list[str]]:
             broken.append(str(error))
             continue
         for answer in answers:
-            groups.setdefault((answer.dataset, answer.task), []).append(answer)
+            groups[answer.dataset, answer.task].append(answer)
     rows = [_human_row(dataset, task, own) for (dataset, task), own in sorted(groups.items())]
     return rows, broken
 
@@ -402,21 +388,20 @@ def _subjects(values: list[Any], key: str) -> RawSubjects:
 
 def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
     sha256 = hashlib.sha256(encode(to_lines(answers))).hexdigest()
-    scores: dict[str, list[Mapping[str, PRF]]] = {}
+    scores: dict[str, list[Mapping[str, PRF]]] = defaultdict(list)
     clusters: dict[str, str] = {}
     for answer in answers:
-        scores.setdefault(answer.id, []).append(_scores(answer))
+        scores[answer.id].append(_scores(answer))
         clusters.setdefault(answer.id, answer.cluster)
     all_scores = [score for own in scores.values() for score in own]
-    columns = list(all_scores[0])
-    by_sample = {}
-    for name in columns:
-        if name != "rouge_l_f":
-            f1 = tuple(fmean(score[name].f1 for score in own) for own in scores.values())
-            by_sample[name] = Scores(tuple(scores), tuple(clusters.values()), f1)
-    metrics = {name: fmean(score[name].f1 for score in all_scores) for name in columns}
-    if mean := macro([score[columns[0]] for score in all_scores]):
+    metrics = {name: fmean(score[name].f1 for score in all_scores) for name in all_scores[0]}
+    headline = HEADLINE_NAMES[task]
+    if mean := macro([score[headline] for score in all_scores]):
         metrics |= {"precision": mean.precision, "recall": mean.recall}
+    by_sample = {}
+    for name in ("strict_f1", "ent_f1") if task is Task.DETECTION else ("f1",):
+        f1 = tuple(fmean(score[name].f1 for score in own) for own in scores.values())
+        by_sample[name] = Scores(tuple(scores), tuple(clusters.values()), f1)
     return Row(
         source=Source.HUMAN,
         model="people",
@@ -440,7 +425,7 @@ def _size(dataset: str) -> int | None:
 
 
 def _scores(answer: HumanAnswer) -> Mapping[str, PRF]:
-    """Return the scores of an answer by column, the headline first."""
+    """Return the scores of an answer by column."""
     if answer.task is Task.DETECTION:
         detection = score_detection(answer.answer, answer.gold)
         return {

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pii_bench.ranking.rows import Row
+    from pii_bench.ranking.scores import Interval
 
 Address: TypeAlias = "tuple[Source, str, str, str, Task]"
 """The key of a row: source, model, strategy, dataset and task."""
 
 ASSETS: Final = Path(__file__).with_name("assets")
 SCRIPTS: Final = tuple(ASSETS / name for name in ("state.js", "tables.js"))
-_LEAD: Final = "How well systems find personal information, and mask what a question does not need."
 
 
 def address(row: Row) -> Address:
@@ -41,11 +41,21 @@ def address(row: Row) -> Address:
     return row.source, row.model, row.strategy, row.dataset, row.task
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The content of a page, without the signatures of its rows.
+def render(
+    rows: Sequence[Row],
+    *,
+    kind: str,
+    lead: str,
+    links: Mapping[str, str],
+    main: str,
+    scripts: Sequence[Path],
+    notes: str = "",
+    data: str = "{}",
+) -> str:
+    """Return the HTML of a page.
 
-    Attributes:
+    Args:
+        rows: their signatures are listed at the end.
         kind: the title.
         lead: HTML, a sentence about the page.
         links: id of a section to its heading.
@@ -54,35 +64,25 @@ class Page:
         notes: HTML under the title.
         data: JSON without `<`.
     """
-
-    kind: str
-    lead: str
-    links: Mapping[str, str]
-    main: str
-    scripts: Sequence[Path]
-    notes: str = ""
-    data: str = "{}"
-
-
-def render(page: Page, rows: Sequence[Row]) -> str:
-    """Return the HTML of a page; it depends on nothing but the arguments."""
     style = (ASSETS / "page.css").read_text(encoding="utf-8")
-    parts = [path.read_text(encoding="utf-8") for path in page.scripts]
+    parts = [path.read_text(encoding="utf-8") for path in scripts]
     script = '"use strict";\n{\n' + "\n".join(parts) + "}\n"
-    links = {**page.links, "signatures": "Signatures"}
+    links = {**links, "signatures": "Signatures"}
+    signatures = dict.fromkeys(row.signature for row in rows if row.signature)
+    listed = "".join(f"<li><code>{html_text(signature)}</code>" for signature in signatures)
     return fill(
         ASSETS / "page.html",
         {
             "policy": _policy(script, style),
             "style": style,
             "version": html_text(pii_bench.__version__),
-            "kind": page.kind,
-            "lead": page.lead,
+            "kind": kind,
+            "lead": lead,
             "links": "".join(f'<a href="#{name}">{heading}</a>' for name, heading in links.items()),
-            "notes": page.notes,
-            "main": page.main,
-            "signatures": _signatures(rows),
-            "data": page.data,
+            "notes": notes,
+            "main": main,
+            "signatures": f"<ul>{listed}</ul>" if listed else "",
+            "data": data,
             "script": script,
         },
     )
@@ -97,9 +97,14 @@ def fill(template: Path, values: Mapping[str, str]) -> str:
 def leaderboard_page(rows: Sequence[Row]) -> str:
     """Return the page of the leaderboard."""
     shown = merged(rows)
-    main = f"{render_summary(shown)}{render_board(shown, {})}"
-    links = {"summary": "Summary", "leaderboard": "Leaderboard"}
-    return render(Page("leaderboard", _LEAD, links, main, [*SCRIPTS, ASSETS / "board.js"]), rows)
+    return render(
+        rows,
+        kind="leaderboard",
+        lead="How well systems find personal information, and mask what a question does not need.",
+        links={"summary": "Summary", "leaderboard": "Leaderboard"},
+        main=f"{render_summary(shown)}{render_board(shown, {})}",
+        scripts=[*SCRIPTS, ASSETS / "board.js"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +128,7 @@ def merged(rows: Sequence[Row]) -> list[Shown]:
 
 def leaders(rows: Sequence[Row]) -> list[Row]:
     """Return the ranked masking row with the highest H of each dataset."""
-    ranked = [row for row in rows if row.task is Task.MASKING and row.rank is not None]
-    best = [_best(ranked, dataset, Task.MASKING) for dataset in _in_order(ranked)]
+    best = [_best(rows, dataset, Task.MASKING) for dataset in _in_order(rows)]
     return [row for row in best if row is not None]
 
 
@@ -146,10 +150,10 @@ def render_summary(shown: Sequence[Shown], more: str = "") -> str:
 
 def _names(rows: Sequence[Row]) -> set[str]:
     """Return the names of systems; detection counts as one where its model does nothing else."""
-    others = [row for row in rows if row.task is not Task.DETECTION]
-    models = {row.model for row in others}
-    alone = [row for row in rows if row.model not in models]
-    return {system_of(row) for row in [*others, *alone]}
+    models = {row.model for row in rows if row.task is not Task.DETECTION}
+    return {
+        system_of(row) for row in rows if row.task is not Task.DETECTION or row.model not in models
+    }
 
 
 def _recipients(ours: Sequence[Row]) -> str:
@@ -173,14 +177,12 @@ def _many(noun: str, count: int) -> str:
 
 def _card(row: Row, ours: Sequence[Row]) -> str:
     """Return the card of a dataset: its best system, and the shares leaked and hidden."""
-    others = [
-        f"{label}: {html_text(system_of(best))} {best.headline:.3f}"
-        for task, label in ((Task.DETECTION, "detection"), (Task.QUERY_RELATED, "query"))
-        if (best := _best(ours, row.dataset, task)) is not None
-    ]
-    between = (
-        f" <small>{row.interval.low:.3f} to {row.interval.high:.3f}</small>" if row.interval else ""
-    )
+    others = []
+    for task, label in ((Task.DETECTION, "detection"), (Task.QUERY_RELATED, "query")):
+        best = _best(ours, row.dataset, task)
+        if best is not None:
+            others.append(f"{label}: {html_text(system_of(best))} {best.headline:.3f}")
+    between = f" <small>{_bounds(row.interval)}</small>" if row.interval else ""
     return (
         f"<li><h3>{html_text(row.dataset)}</h3>"
         f'<p class="lead-system">{html_text(system_of(row))}</p>'
@@ -192,6 +194,7 @@ def _card(row: Row, ours: Sequence[Row]) -> str:
 
 
 def _best(rows: Sequence[Row], dataset: str, task: Task) -> Row | None:
+    """Return the ranked row of a dataset and task with the highest headline."""
     ranked = [r for r in rows if (r.dataset, r.task) == (dataset, task) and r.rank is not None]
     return max(ranked, key=lambda row: row.headline or 0.0, default=None)
 
@@ -205,10 +208,13 @@ def system_of(row: Row) -> str:
 
 def _in_order(rows: Sequence[Row]) -> list[str]:
     """Return the datasets of rows, those of the catalog first and in its order."""
-    names = list(dict.fromkeys(row.dataset for row in rows))
-    return [name for name in DATASETS if name in names] + [
-        name for name in names if name not in DATASETS
-    ]
+    return sorted(dict.fromkeys(row.dataset for row in rows), key=_place)
+
+
+def _place(dataset: str) -> int:
+    """Return the place of a dataset in the catalog; others come last."""
+    names = list(DATASETS)
+    return names.index(dataset) if dataset in names else len(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,22 +239,16 @@ class _Cell:
 def render_board(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
     """Return the leaderboard section: an explanation, and a table per dataset and task.
 
-    Datasets with only published rows come last; those of the catalog are in its order.
-
-    Args:
-        shown: the rows.
-        names: names of the runs whose samples are on the page.
+    Datasets with only published rows come last; those of the catalog are in its order. The
+    samples of the runs in `names` are on the page.
     """
-    places = {name: place for place, name in enumerate(DATASETS)}
     ours = {each.row.dataset for each in shown if each.row.source is not Source.PUBLISHED}
-    rows = sorted(
-        shown,
-        key=lambda each: (
-            each.row.dataset not in ours,
-            places.get(each.row.dataset, len(places)),
-            each.row.dataset,
-        ),
-    )
+
+    def place(each: Shown) -> tuple[bool, int, str]:
+        name = each.row.dataset
+        return name not in ours, _place(name), name
+
+    rows = sorted(shown, key=place)
     sections = []
     groups = groupby(rows, key=lambda each: (each.row.dataset, each.row.task))
     for number, ((dataset, task), group) in enumerate(groups):
@@ -271,30 +271,23 @@ def _caption(members: Sequence[Shown]) -> str:
     return f"{leader}{len(members)} {_many('row', len(members))}"
 
 
-def _signatures(rows: Sequence[Row]) -> str:
-    """Return the distinct signatures as a list."""
-    signatures = dict.fromkeys(row.signature for row in rows if row.signature)
-    lines = [f"<li><code>{html_text(signature)}</code>" for signature in signatures]
-    return f"<ul>{''.join(lines)}</ul>" if lines else ""
-
-
 def _table(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
-    rows = [each.row for each in shown]
-    body = [list(_cells(each, names)) for each in shown]
+    table = zip(*(_cells(each, names) for each in shown), strict=True)
     # Empty columns are left out.
-    columns = enumerate(zip(*body, strict=True))
-    kept = [place for place, cells in columns if any(cell.content for cell in cells)]
+    columns = [cells for cells in table if any(cell.content for cell in cells)]
     head = "".join(
-        f'<th scope="col"{_class(cell.kind)}>'
-        f'<button type="button" data-first="{cell.first}">{cell.column}</button></th>'
-        for cell in (body[0][place] for place in kept)
+        f'<th scope="col"{_class(cells[0].kind)}>'
+        f'<button type="button" data-first="{cells[0].first}">{cells[0].column}</button></th>'
+        for cells in columns
     )
-    lines = "\n".join(
-        f'<tr data-source="{row.source}"{_class(_kind(row))}>'
-        f"{''.join(_render(cells[place]) for place in kept)}</tr>"
-        for row, cells in zip(rows, body, strict=True)
-    )
-    return f"<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>"
+    lines = []
+    for each, cells in zip(shown, zip(*columns, strict=True), strict=True):
+        source = each.row.source
+        kind = "ours" if source.is_system else "published"
+        rendered = "".join(map(_render, cells))
+        lines.append(f'<tr data-source="{source}"{_class(kind)}>{rendered}</tr>')
+    body = "\n".join(lines)
+    return f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
 
 
 def _cells(shown: Shown, names: Mapping[Address, str]) -> Iterator[_Cell]:
@@ -323,10 +316,6 @@ def _render(cell: _Cell) -> str:
     return f"<td{_class(cell.kind)}{value}>{cell.content}</td>"
 
 
-def _kind(row: Row) -> str:
-    return "ours" if row.source.is_system else "published"
-
-
 def _model(row: Row, names: Mapping[Address, str]) -> str:
     name = names.get(address(row))
     if name is None:
@@ -345,14 +334,18 @@ def _interval(row: Row) -> str:
         '<path d="M0 1v8M0 5h100M50 3.5v3M100 1v8"/>'
         f'<line x1="{low:.1f}" x2="{high:.1f}" y1="5" y2="5"/>'
         f'<circle cx="{mean:.1f}" cy="5" r="2"/></svg>'
-        f"<span>{row.interval.low:.3f} to {row.interval.high:.3f}</span>"
+        f"<span>{_bounds(row.interval)}</span>"
     )
+
+
+def _bounds(interval: Interval) -> str:
+    return f"{interval.low:.3f} to {interval.high:.3f}"
 
 
 def _source(shown: Shown) -> str:
     row = shown.row
     note = f' title="{html_text(row.note)}"' if row.note else ""
-    first, *others = source_marks(row)
+    first, *others = source_marks(row.source, oracle=row.oracle, complete=row.complete)
     marks = [first, *([str(Source.REFERENCE)] if shown.repeated else []), *others]
     return " ".join(f'<span class="badge {mark}"{note}>{mark}</span>' for mark in marks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import UnknownNameError
@@ -35,27 +35,28 @@ class PaperTable:
     """A table of the paper.
 
     Attributes:
-        number: its number in the ACL version.
         title: a title in our words.
-        columns: the columns from left to right.
         models: names as in `paper_results.csv`, in the paper's order.
         strategies: in the paper's order; only `detection` if there is a single prompt.
         missing: the reason why runs cannot fill the table; empty if they can.
     """
 
-    number: int
     title: str
-    columns: tuple[Column, ...]
-    models: tuple[str, ...]
-    strategies: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+    models: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
     missing: str = ""
+
+    @property
+    def several_tasks(self) -> bool:
+        """True for the table of people, who answer two tasks."""
+        return len({column.task for column in self.columns}) > 1
 
 
 def published_name(model: str) -> str | None:
     """Return the paper's name of a model; None if the paper does not have it.
 
-    Args:
-        model: the model of a row: `provider/id`, `provider/id@host`, or a detector's name.
+    The model is that of a row: `provider/id`, `provider/id@host`, or a detector's name.
     """
     if model in _NAMES:
         return model
@@ -72,28 +73,24 @@ def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> s
     Each of our figures has its difference from the published figure in brackets, or the number of
     scored samples if some are missing.
 
-    Args:
-        number: a key of `PAPER_TABLES`.
-        rows: our rows.
-        published: the paper's rows.
-
     Raises:
         UnknownNameError: the paper has no such table of results.
     """
     table = _table(number)
     theirs, ours = _lines(table, published), _ours(table, rows)
-    parts = [f"# Table {table.number} of the paper: {table.title}"]
+    parts = [f"# Table {number} of the paper: {table.title}"]
     if table.missing:
         parts.append(table.missing)
-        if lines := [*theirs, *ours]:
-            parts += [_NOTE, _markdown(table, lines)]
-        return "\n\n".join(parts) + "\n"
-    known, others = _arrange(theirs, ours)
-    parts += [_NOTE, _markdown(table, known)]
-    if others:
-        parts += ["## Ours that this table of the paper does not have", _markdown(table, others)]
-    if absent := _missing_runs(theirs, ours):
-        parts += ["## Not run by us, or not on these sets", absent]
+        if theirs or ours:
+            parts += [_NOTE, _markdown(table, [*theirs, *ours])]
+    else:
+        known, others = _arrange(theirs, ours)
+        parts += [_NOTE, _markdown(table, known)]
+        if others:
+            heading = "## Ours that this table of the paper does not have"
+            parts += [heading, _markdown(table, others)]
+        if absent := _missing_runs(theirs, ours):
+            parts += ["## Not run by us, or not on these sets", absent]
     return "\n\n".join(parts) + "\n"
 
 
@@ -111,20 +108,17 @@ def paper_table_records(
     """
     table = _table(number)
     known, others = _arrange(_lines(table, published), _ours(table, rows))
-    records = []
-    for line in (*known, *others):
-        figures = [line.figure(column) for column in table.columns]
-        records.append(
-            {
-                "table": number,
-                "source": str(line.source),
-                "model": line.model,
-                "strategy": line.strategy,
-                "oracle": line.oracle,
-                "figures": [figure for figure in figures if figure is not None],
-            }
-        )
-    return records
+    return [
+        {
+            "table": number,
+            "source": str(line.source),
+            "model": line.model,
+            "strategy": line.strategy,
+            "oracle": line.oracle,
+            "figures": line.figures(table.columns),
+        }
+        for line in (*known, *others)
+    ]
 
 
 def _table(number: int) -> PaperTable:
@@ -174,7 +168,7 @@ class _Line:
     model: str
     strategy: str
     cells: Mapping[Column, Row]
-    published: Mapping[Column, Row] | None = None
+    published: Mapping[Column, Row] = field(default_factory=dict)
 
     def matches(self, theirs: _Line) -> bool:
         """Return True if the model and the strategy are those of a published line."""
@@ -198,36 +192,38 @@ class _Line:
         theirs = self._published_value(column)
         return f"{value:.3f}" if theirs is None else f"{value:.3f} ({value - theirs:+z.3f})"
 
-    def figure(self, column: Column) -> dict[str, Any] | None:
-        """Return a figure as a record, if there is one."""
-        row = self.cells.get(column)
-        if row is None or column.metric not in row.metrics:
-            return None
-        value = row.metrics[column.metric]
-        record = {**asdict(column), "task": str(column.task), "value": value}
-        if row.source.is_system:
-            record |= {"scored": row.scored, "gold": row.gold}
-            theirs = self._published_value(column)
-            if theirs is not None and row.complete:
-                record["difference"] = value - theirs
-        return record
+    def figures(self, columns: Sequence[Column]) -> list[dict[str, Any]]:
+        """Return the known figures as records."""
+        records = []
+        for column in columns:
+            row = self.cells.get(column)
+            if row is None or column.metric not in row.metrics:
+                continue
+            value = row.metrics[column.metric]
+            record = {**asdict(column), "task": str(column.task), "value": value}
+            if row.source.is_system:
+                record |= {"scored": row.scored, "gold": row.gold}
+                theirs = self._published_value(column)
+                if theirs is not None and row.complete:
+                    record["difference"] = value - theirs
+            records.append(record)
+        return records
 
     def _published_value(self, column: Column) -> float | None:
-        other = self.published.get(column) if self.published else None
-        return other.metrics.get(column.metric) if other else None
+        row = self.published.get(column)
+        return None if row is None else row.metrics.get(column.metric)
 
 
 def _lines(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:
     """Return the lines of a table in the paper's order, then by name."""
-    # People answer both tasks, and have one line for both.
-    several_tasks = len(_tasks(table)) > 1
     cells: dict[tuple[Source, str, str], dict[Column, Row]] = defaultdict(dict)
     for row in rows:
         if row.source is Source.PUBLISHED and row.model not in table.models:
             continue
         for column in table.columns:
             if (row.task, row.dataset) == (column.task, column.dataset):
-                strategy = "" if several_tasks else row.strategy
+                # People have one line for both tasks.
+                strategy = "" if table.several_tasks else row.strategy
                 cells[row.source, row.model, strategy][column] = row
     order = [(strategy, model) for strategy in table.strategies for model in table.models]
     place = {name: number for number, name in enumerate(order)}
@@ -240,10 +236,6 @@ def _lines(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:
             line.source,
         ),
     )
-
-
-def _tasks(table: PaperTable) -> set[Task]:
-    return {column.task for column in table.columns}
 
 
 def _with_both(rows: Iterable[Row]) -> list[Row]:
@@ -268,22 +260,15 @@ def _join(single: Row, multi: Row) -> Row:
         for name, value in single.metrics.items()
         if name in _LABELS and name in multi.metrics
     }
-    return Row(
-        source=single.source,
-        model=single.model,
-        strategy=single.strategy,
-        dataset=BOTH,
-        task=single.task,
-        oracle=single.oracle,
-        metrics=metrics,
-        scored=n + m,
-        gold=(single.gold or 0) + (multi.gold or 0),
-        names_subjects=single.names_subjects,
-    )
+    gold = (single.gold or 0) + (multi.gold or 0)
+    return replace(single, dataset=BOTH, metrics=metrics, scored=n + m, gold=gold)
 
 
 def _markdown(table: PaperTable, lines: Sequence[_Line]) -> str:
-    header = ["Strategy", "Model", "Source", *(_label(table, column) for column in table.columns)]
+    header = ["Strategy", "Model", "Source"]
+    for column in table.columns:
+        task = f"{column.task} " if table.several_tasks else ""
+        header.append(f"{column.dataset}: {task}{_LABELS[column.metric]}")
     cells = []
     for line in lines:
         source = f"{line.source}, oracle" if line.oracle else str(line.source)
@@ -294,35 +279,28 @@ def _markdown(table: PaperTable, lines: Sequence[_Line]) -> str:
     return markdown_table(header, cells)
 
 
-def _label(table: PaperTable, column: Column) -> str:
-    metric = _LABELS[column.metric]
-    if len(_tasks(table)) > 1:
-        metric = f"{column.task} {metric}"
-    return f"{column.dataset}: {metric}"
-
-
 def _missing_runs(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
     """Return a list of the published lines without a run of ours, by model."""
-    absent: dict[str, list[str]] = {}
+    absent: dict[str, list[str]] = defaultdict(list)
     for line in theirs:
         if not any(own.matches(line) for own in ours):
-            absent.setdefault(line.model, []).append(line.strategy)
+            absent[line.model].append(line.strategy)
     items = []
     for model, strategies in absent.items():
-        cards = [card for card in MODELS.values() if model in {card.alias, card.id}]
-        card = cards[0] if cards else None
-        how = f"`--model {card.alias}`, {card.standing}" if card else f"`--model {model}`"
+        how = f"`--model {model}`"
+        for card in MODELS.values():
+            if model in {card.alias, card.id}:
+                how = f"`--model {card.alias}`, {card.standing}"
+                break
         prompts = [name for name in strategies if name != DETECTION.name]
         items.append(f"- {model} ({how}){': ' if prompts else ''}{', '.join(prompts)}")
     return "\n".join(items)
 
 
 _PEOPLE: Final = (PEOPLE,)
-_SETS: Final = ("single", "multi", "hard", "distract")
-_DETECTION_METRICS: Final = ("strict_f1", "ent_f1", "rouge_l_f")
-_SET_METRICS: Final = ("f1", "rouge_l_f")
 _LARGE: Final = ("gpt-4o-2024-08-06", "llama-3.1-70b-instruct", "qwen2.5-72b-instruct")
 _MIDDLE: Final = ("llama-3.1-8b-instruct", "qwen2.5-7b-instruct")
+_MAIN: Final = (*_LARGE, *_MIDDLE)
 _SMALL: Final = ("qwen2.5-0.5b-instruct", "qwen2.5-1.5b-instruct", "qwen2.5-3b-instruct")
 _NEWER: Final = (
     *("gpt-5", "deepseek-v3.2", "deepseek-r1", "qwen3-30b-instruct", "qwen3-30b-thinking"),
@@ -333,14 +311,18 @@ _DETECTORS: Final = (
     *("llama-3.1-70b-instruct", "qwen2.5-72b-instruct"),
     *_MIDDLE,
 )
+_STRATEGIES: Final = (
+    *("naive", "self-cot", "auto-cot", "self-consistency", "ps-cot"),
+    "naive-choice",
+)
+_SETS: Final = ("single", "multi", "hard", "distract")
+_DETECTION_METRICS: Final = ("strict_f1", "ent_f1", "rouge_l_f")
 _REAL: Final = (
     "PII-Real, 20 profiles of researchers, was never released: no run of ours is on it. Nearest "
     "is table {nearest}, on `{datasets}`."
 )
-_UNKNOWN: Final = "`data/published/paper_results.csv` has no figures of this table."
-_STRATEGIES: Final = (
-    *("naive", "self-cot", "auto-cot", "self-consistency", "ps-cot"),
-    "naive-choice",
+_NO_FIGURES: Final = PaperTable(
+    "not available", missing="`data/published/paper_results.csv` has no figures of this table."
 )
 
 
@@ -349,118 +331,82 @@ def _columns(task: Task, datasets: Sequence[str], metrics: Sequence[str]) -> tup
 
 
 def _detection(
-    number: int,
     title: str,
     models: tuple[str, ...],
-    metrics: Sequence[str],
+    metrics: Sequence[str] = _DETECTION_METRICS,
     datasets: Sequence[str] = _SETS,
-    *,
     missing: str = "",
 ) -> PaperTable:
     columns = _columns(Task.DETECTION, datasets, metrics)
-    return PaperTable(number, title, columns, models, (DETECTION.name,), missing)
+    return PaperTable(title, columns, models, (DETECTION.name,), missing)
 
 
 def _prompted(
-    number: int, title: str, models: tuple[str, ...], task: Task, *datasets: str, missing: str = ""
+    title: str, task: Task, datasets: Sequence[str], models: tuple[str, ...], missing: str = ""
 ) -> PaperTable:
-    columns = _columns(task, datasets, _SET_METRICS)
-    return PaperTable(number, title, columns, models, _STRATEGIES, missing)
+    columns = _columns(task, datasets, ("f1", "rouge_l_f"))
+    return PaperTable(title, columns, models, _STRATEGIES, missing)
 
 
 PAPER_TABLES: Final[Mapping[int, PaperTable]] = {
-    table.number: table
-    for table in (
-        PaperTable(
-            2,
-            "what people reach",
-            (
-                *_columns(Task.DETECTION, _SETS, ("strict_f1",)),
-                *_columns(Task.QUERY_RELATED, _SETS, ("f1",)),
-            ),
-            _PEOPLE,
-            ("",),
-            missing="It needs people who annotate samples of ours in the web application "
-            "(`pii-bench serve`); `human` rows are theirs.",
+    2: PaperTable(
+        "what people reach",
+        (
+            *_columns(Task.DETECTION, _SETS, ("strict_f1",)),
+            *_columns(Task.QUERY_RELATED, _SETS, ("f1",)),
         ),
-        _prompted(4, "masking", (*_LARGE, *_MIDDLE), Task.MASKING, BOTH),
-        _prompted(
-            5,
-            "query-related PII in hard texts and long conversations",
-            _LARGE[:1],
-            Task.QUERY_RELATED,
-            "hard",
-            "distract",
-        ),
-        _detection(6, "detection", _DETECTORS, _DETECTION_METRICS),
-        _prompted(
-            7,
-            "query-related PII, one person",
-            (*_LARGE, *_MIDDLE),
-            Task.QUERY_RELATED,
-            "single",
-        ),
-        PaperTable(
-            8,
-            "privacy against the utility of answers",
-            (),
-            (),
-            (),
-            missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
-            "utility` gets both, and prints our figures and the published ones.",
-        ),
-        _detection(12, "detection by small models", _SMALL, _DETECTION_METRICS),
-        _prompted(
-            13,
-            "query-related PII by small models, one person",
-            _SMALL,
-            Task.QUERY_RELATED,
-            "single",
-        ),
-        _prompted(14, "masking by small models", _SMALL, Task.MASKING, BOTH),
-        _detection(
-            18,
-            "detection in profiles of real people",
-            _DETECTORS[1:],
-            _DETECTION_METRICS,
-            ("real",),
-            missing=_REAL.format(nearest=6, datasets="single"),
-        ),
-        _prompted(
-            19,
-            "query-related PII of real people",
-            (*_LARGE, *_MIDDLE),
-            Task.QUERY_RELATED,
-            "real",
-            missing=_REAL.format(nearest=7, datasets="single"),
-        ),
-        _prompted(
-            20,
-            "masking of real people",
-            (*_LARGE, *_MIDDLE),
-            Task.MASKING,
-            "real",
-            missing=_REAL.format(nearest=4, datasets=BOTH),
-        ),
-        _prompted(
-            21,
-            "query-related PII, two people",
-            (*_LARGE, *_MIDDLE),
-            Task.QUERY_RELATED,
-            "multi",
-        ),
-        PaperTable(22, "not available", (), (), (), missing=_UNKNOWN),
-        _detection(23, "detection by newer models", _NEWER, ("strict_f1",)),
-        PaperTable(24, "not available", (), (), (), missing=_UNKNOWN),
-        _prompted(
-            25,
-            "query-related PII by newer models, one person",
-            _NEWER,
-            Task.QUERY_RELATED,
-            "single",
-        ),
-        _prompted(26, "masking by newer models, one person", _NEWER, Task.MASKING, "single"),
-    )
+        _PEOPLE,
+        ("",),
+        missing="It needs people who annotate samples of ours in the web application "
+        "(`pii-bench serve`); `human` rows are theirs.",
+    ),
+    4: _prompted("masking", Task.MASKING, [BOTH], _MAIN),
+    5: _prompted(
+        "query-related PII in hard texts and long conversations",
+        Task.QUERY_RELATED,
+        ["hard", "distract"],
+        _LARGE[:1],
+    ),
+    6: _detection("detection", _DETECTORS),
+    7: _prompted("query-related PII, one person", Task.QUERY_RELATED, ["single"], _MAIN),
+    8: PaperTable(
+        "privacy against the utility of answers",
+        missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
+        "utility` gets both, and prints our figures and the published ones.",
+    ),
+    12: _detection("detection by small models", _SMALL),
+    13: _prompted(
+        "query-related PII by small models, one person", Task.QUERY_RELATED, ["single"], _SMALL
+    ),
+    14: _prompted("masking by small models", Task.MASKING, [BOTH], _SMALL),
+    18: _detection(
+        "detection in profiles of real people",
+        _DETECTORS[1:],
+        datasets=["real"],
+        missing=_REAL.format(nearest=6, datasets="single"),
+    ),
+    19: _prompted(
+        "query-related PII of real people",
+        Task.QUERY_RELATED,
+        ["real"],
+        _MAIN,
+        missing=_REAL.format(nearest=7, datasets="single"),
+    ),
+    20: _prompted(
+        "masking of real people",
+        Task.MASKING,
+        ["real"],
+        _MAIN,
+        missing=_REAL.format(nearest=4, datasets=BOTH),
+    ),
+    21: _prompted("query-related PII, two people", Task.QUERY_RELATED, ["multi"], _MAIN),
+    22: _NO_FIGURES,
+    23: _detection("detection by newer models", _NEWER, ["strict_f1"]),
+    24: _NO_FIGURES,
+    25: _prompted(
+        "query-related PII by newer models, one person", Task.QUERY_RELATED, ["single"], _NEWER
+    ),
+    26: _prompted("masking by newer models, one person", Task.MASKING, ["single"], _NEWER),
 }
 """The tables of results by number. Table 21 is table 9 in the first version on arXiv."""
 

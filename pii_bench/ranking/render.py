@@ -184,7 +184,7 @@ def _tabulate(rows: Sequence[Row], style: str) -> str:
             f"{row.scored}/{row.gold}" if row.gold is not None else "",
             not_ok(row),
             escape(_recipients(row)),
-            ", ".join(source_marks(row)),
+            ", ".join(source_marks(row.source, oracle=row.oracle, complete=row.complete)),
         ]
         for row in rows
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from math import fsum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import MODELS
@@ -45,31 +45,12 @@ PEOPLE: Final = "human"
 """The model of the paper's figures of people; they are published rows."""
 
 
-class Marked(Protocol):
-    """A row of any table with a source."""
-
-    @property
-    def source(self) -> Source:
-        """The origin of the figures."""
-        ...
-
-    @property
-    def oracle(self) -> bool:
-        """True if the system uses the annotation."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """True if every gold sample is scored."""
-        ...
-
-
-def source_marks(row: Marked) -> list[str]:
+def source_marks(source: Source, *, oracle: bool, complete: bool) -> list[str]:
     """Return the source of a row, then `oracle` and `incomplete` if they apply."""
-    marks = [str(row.source)]
-    if row.oracle:
+    marks = [str(source)]
+    if oracle:
         marks.append("oracle")
-    if row.source.is_system and not row.complete:
+    if source.is_system and not complete:
         marks.append("incomplete")
     return marks
 
@@ -89,12 +70,10 @@ class Row:
         metrics: column name to value from 0 to 1; unknown values are absent.
         rates: status to its share of the samples asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
-        note: remarks on the figures.
         names_subjects: True if the detection assigns entities to subjects; otherwise
             `SUBJECT_METRICS` are absent.
         names_types: True if the detection gives types; otherwise `TYPE_METRICS` are absent.
-        unmasked_text_to: recipients of unmasked text, as in the system cards; empty for
-            published figures.
+        unmasked_text_to: recipients of unmasked text; empty for published figures.
         by_sample: column name to the figure of each sample, for columns that are tested; empty
             for published figures and if nothing is scored.
         interval: 95 % interval of the headline, if known.
@@ -208,8 +187,13 @@ HEADLINE_NAMES: Final = {
 }
 """The column that ranks the rows of a task."""
 
-_LEAKS: Final = ("leak_readable", "leak_restated", "leak_part")
-"""Shares of the texts not needed that a rewriting gives away; the counts have the same names."""
+_TESTED: Final[Mapping[Task, Mapping[str, str]]] = {
+    Task.DETECTION: {"strict_f1": "strict", "ent_f1": "entity"},
+    Task.QUERY_RELATED: {"f1": "exact"},
+    Task.MASKING: {"h": MASKED_TEXT, "f1": "exact"},
+    Task.REWRITE: {"h": MASKED_TEXT, "f1": "exact"},
+}
+"""The columns whose figures are kept by sample, with their metrics."""
 
 SUBJECT_METRICS = frozenset(
     {"strict_f1", "ent_matched_f1", "rouge_l_f", "precision", "recall", "micro_f1"}
@@ -217,7 +201,7 @@ SUBJECT_METRICS = frozenset(
 """Metrics of detection that depend on the subjects of entities."""
 
 TYPE_METRICS = SUBJECT_METRICS - {"ent_matched_f1"}
-"""Metrics of detection that depend on the types of entities."""
+"""Metrics of detection that depend on the types of entities; they depend on subjects too."""
 
 
 def row_of(
@@ -233,15 +217,7 @@ def row_of(
 ) -> Row:
     """Return the row of an evaluation.
 
-    Args:
-        evaluation: the scores.
-        signature: the signature of the scores.
-        clusters: sample id to cluster (`ranking.scores.clusters_of`).
-        source: the origin of the row.
-        oracle: like the remaining arguments a field of `Row`.
-        names_subjects: field of `Row`.
-        names_types: field of `Row`.
-        unmasked_text_to: field of `Row`.
+    The clusters are those of `scores.clusters_of`; the keyword arguments are fields of `Row`.
     """
     gold, asked = evaluation.gold, sum(evaluation.statuses.values())
     metrics = metrics_of(evaluation)
@@ -249,7 +225,7 @@ def row_of(
         undefined = _undefined(names_subjects, names_types)
         metrics = {name: value for name, value in metrics.items() if name not in undefined}
     by_sample = {}
-    for name, metric in _tested_columns(evaluation.task).items():
+    for name, metric in _TESTED[evaluation.task].items():
         scores = scores_of(evaluation, metric, clusters)
         if scores is not None and name in metrics:
             by_sample[name] = scores
@@ -273,8 +249,9 @@ def row_of(
 
 
 def _undefined(names_subjects: bool, names_types: bool) -> frozenset[str]:
-    by_subject = frozenset[str]() if names_subjects else SUBJECT_METRICS
-    return by_subject if names_types else by_subject | TYPE_METRICS
+    if not names_subjects:
+        return SUBJECT_METRICS
+    return frozenset() if names_types else TYPE_METRICS
 
 
 def metrics_of(evaluation: Evaluation) -> dict[str, float]:
@@ -303,7 +280,9 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
     else:
         named["f1"] = _f1(mean)
     if evaluation.task is Task.REWRITE:
-        named |= {name: _share(evaluation, name) for name in _LEAKS}
+        # Shares of the texts not needed that a rewriting gives away; the counts have these names.
+        for name in ("leak_readable", "leak_restated", "leak_part"):
+            named[name] = _share(evaluation, name)
     if evaluation.task in {Task.MASKING, Task.REWRITE}:
         texts = evaluation.masked_texts
         named |= {
@@ -319,9 +298,12 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
 def with_intervals(rows: Iterable[Row]) -> list[Row]:
     """Return the rows with the intervals of their headlines, if they have figures by sample."""
     rows = list(rows)
-    places = [place for place, row in enumerate(rows) if row.headline_name in row.by_sample]
-    scores = [rows[place].by_sample[rows[place].headline_name] for place in places]
-    for place, interval in zip(places, intervals(scores), strict=True):
+    scores = {
+        place: row.by_sample[row.headline_name]
+        for place, row in enumerate(rows)
+        if row.headline_name in row.by_sample
+    }
+    for place, interval in zip(scores, intervals(list(scores.values())), strict=True):
         rows[place] = replace(rows[place], interval=interval)
     return rows
 
@@ -362,15 +344,6 @@ def rank(rows: Iterable[Row]) -> list[Row]:
             result.append(replace(row, rank=standing.rank, detectable=standing.detectable))
         result += [row for row in members if not row.competes]
     return result
-
-
-def _tested_columns(task: Task) -> Mapping[str, str]:
-    """Return the columns whose figures are kept by sample, with their metrics."""
-    if task is Task.DETECTION:
-        return {"strict_f1": "strict", "ent_f1": "entity"}
-    if task in {Task.MASKING, Task.REWRITE}:
-        return {"h": MASKED_TEXT, "f1": "exact"}
-    return {"f1": "exact"}
 
 
 def _share(evaluation: Evaluation, name: str) -> float | None:

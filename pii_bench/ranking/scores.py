@@ -15,9 +15,11 @@ with skewed scores: with 30 samples of which 96 % are right on average, both cov
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import compress
 from math import fsum
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.runs.evaluation import Evaluation
 
-T = TypeVar("T")
-
 MASKED_TEXT: Final = "masked_text"
 """Selects H of protection and retention in `scores_of`, instead of a metric."""
 
@@ -41,9 +41,8 @@ RESAMPLES: Final = 4_000
 SEED: Final = 250218545
 """Seed of all draws: the number of the paper, arXiv:2502.18545."""
 
-# Largest number of draws and of resamples in memory at a time.
+# Largest number of draws in memory at a time.
 _DRAWS: Final = 1_000_000
-_CHUNK: Final = 100
 # Above this number of clusters an interval is a few thousandths wide: fewer resamples give the
 # digits that are shown.
 _MANY: Final = 100_000
@@ -55,7 +54,6 @@ class Scores:
     """A figure of one system by sample, or the difference of two systems.
 
     Attributes:
-        ids: the samples, at least one.
         clusters: the name of each sample's cluster.
         values: the figure of each sample.
         parts: None if the figure of all samples is the mean of `values`. If it is H, the harmonic
@@ -71,7 +69,8 @@ class Scores:
     parts: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def __post_init__(self) -> None:
-        lengths = len(self.ids), len(self.clusters), *map(len, (self.values, *self.columns))
+        fields = (self.ids, self.clusters, self.values, *self.columns)
+        lengths = tuple(len(field) for field in fields)
         if not self.ids or len(set(lengths)) > 1:
             raise ValueError(
                 f"ids, clusters and values must have one length above 0, not {lengths}"
@@ -118,18 +117,18 @@ class Scores:
 
     def on(self, ids: Collection[str]) -> Self | None:
         """Return the scores of the samples in `ids`; None if there are none."""
-        kept = [place for place, sample_id in enumerate(self.ids) if sample_id in ids]
-        if not kept:
+        kept = [sample_id in ids for sample_id in self.ids]
+        if not any(kept):
             return None
-
-        def select(column: tuple[T, ...]) -> tuple[T, ...]:
-            return tuple(column[place] for place in kept)
-
+        parts = None
+        if self.parts is not None:
+            first, second = self.parts
+            parts = tuple(compress(first, kept)), tuple(compress(second, kept))
         return type(self)(
-            ids=select(self.ids),
-            clusters=select(self.clusters),
-            values=select(self.values),
-            parts=None if self.parts is None else (select(self.parts[0]), select(self.parts[1])),
+            ids=tuple(compress(self.ids, kept)),
+            clusters=tuple(compress(self.clusters, kept)),
+            values=tuple(compress(self.values, kept)),
+            parts=parts,
         )
 
     def minus(self, other: Scores) -> Scores:
@@ -173,21 +172,15 @@ class Clusters:
 
 
 def scores_of(evaluation: Evaluation, metric: str, clusters: Mapping[str, str]) -> Scores | None:
-    """Return F1 of a metric by sample; None if no sample is scored.
-
-    Args:
-        evaluation: the scores.
-        metric: a key of the samples' metrics; or `MASKED_TEXT`, for masking.
-        clusters: sample id to cluster, for all scored samples.
-    """
+    """Return F1 of a metric by sample, or H for `MASKED_TEXT`; None if no sample is scored."""
     if not evaluation.scores:
         return None
     ids = tuple(score.id for score in evaluation.scores)
     named = tuple(clusters[sample_id] for sample_id in ids)
     if metric == MASKED_TEXT:
-        texts = evaluation.masked_texts
-        protection = tuple(text.protection for text in texts)
-        return Scores.harmonic(ids, named, protection, tuple(text.retention for text in texts))
+        protection = tuple(text.protection for text in evaluation.masked_texts)
+        retention = tuple(text.retention for text in evaluation.masked_texts)
+        return Scores.harmonic(ids, named, protection, retention)
     return Scores(ids, named, tuple(score.metrics[metric].f1 for score in evaluation.scores))
 
 
@@ -204,8 +197,7 @@ def require_same_samples(scores: Sequence[Scores]) -> None:
 def cluster_sums(scores: Sequence[Scores]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sum the columns of each cluster, in the order of the clusters' first samples.
 
-    Args:
-        scores: at least one; all with the same clusters in the same order.
+    There is at least one of the scores, and all have the same clusters in the same order.
 
     Returns:
         Sums of shape (clusters, columns of all scores), and the number of samples per cluster.
@@ -222,11 +214,8 @@ def cluster_sums(scores: Sequence[Scores]) -> tuple[NDArray[np.float64], NDArray
 def figures_of(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute figures from the means, or the sums, of their columns.
 
-    Args:
-        columns: any shape; the last axis has the one or two columns of a figure.
-
-    Returns:
-        The shape without the last axis: the single column, or 2ab / (a + b), 0 if both are 0.
+    The last axis of `columns` has the one or two columns of a figure. It becomes the single
+    column, or 2ab / (a + b), 0 if both are 0.
     """
     if columns.shape[-1] == 1:
         return columns[..., 0]
@@ -249,9 +238,9 @@ def intervals(scores: Sequence[Scores]) -> list[Interval | None]:
     Scores with the same clusters share their draws, which saves time; the other scores do not
     change an interval.
     """
-    places_of: dict[tuple[str, ...], list[int]] = {}
+    places_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, one in enumerate(scores):
-        places_of.setdefault(one.clusters, []).append(place)
+        places_of[one.clusters].append(place)
     result: list[Interval | None] = [None] * len(scores)
     for clusters, places in places_of.items():
         if len(set(clusters)) > 1:
@@ -264,8 +253,7 @@ def intervals(scores: Sequence[Scores]) -> list[Interval | None]:
 def difference_interval(first: Scores, second: Scores) -> Interval | None:
     """Return the 95 % interval of the difference of two figures; both have the same draws.
 
-    Returns:
-        None if all samples are in one cluster.
+    It is None if all samples are in one cluster.
 
     Raises:
         ValueError: the samples differ.
@@ -287,13 +275,8 @@ def _interval(figures: NDArray[np.float64]) -> Interval:
 def _resample(scores: Sequence[Scores]) -> list[NDArray[np.float64]]:
     """Return the figures of all resamples for each of the scores, from the same draws."""
     means = _resample_means(*cluster_sums(scores))
-    figures = []
-    place = 0
-    for one in scores:
-        width = len(one.columns)
-        figures.append(figures_of(means[:, place : place + width]))
-        place += width
-    return figures
+    ends = np.cumsum([len(one.columns) for one in scores])
+    return [figures_of(columns) for columns in np.split(means, ends[:-1], axis=1)]
 
 
 def _resample_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -303,7 +286,7 @@ def _resample_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> ND
     count = len(sizes)
     columns = np.column_stack([sums, sizes])
     resamples = RESAMPLES if count <= _MANY else _RESAMPLES_OF_MANY
-    most = max(1, min(_CHUNK, _DRAWS // count))
+    most = max(1, _DRAWS // count)
     means = []
     for start in range(0, resamples, most):
         chunk = min(most, resamples - start)

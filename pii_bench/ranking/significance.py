@@ -27,7 +27,7 @@ from pii_bench.ranking.scores import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -57,14 +57,11 @@ def p_values(scores: Sequence[Scores]) -> dict[tuple[int, int], float]:
     1 / (FLIPS + 1) and at most a bound on the exact p (`_bound`); without the bound no pair of 33
     systems or more could pass Holm's correction.
 
-    Args:
-        scores: the scores of each system, on the same samples and with one kind of figure.
-
     Returns:
         (i, j) with i < j to p.
 
     Raises:
-        ValueError: the samples or the kinds of figure differ.
+        ValueError: the samples or the kinds of figure (mean or H) differ.
     """
     require_same_samples(scores)
     if not scores:
@@ -74,21 +71,19 @@ def p_values(scores: Sequence[Scores]) -> dict[tuple[int, int], float]:
     whole, _ = cluster_sums(scores)
     # Shape (clusters, systems, columns). Sums serve as well as means here.
     sums = whole.reshape(len(whole), len(scores), -1)
+    reached: NDArray[np.int64] | None = None
     result: dict[tuple[int, int], float] = {}
-    many: dict[tuple[int, int], _Pair] = {}
     for i, j in combinations(range(len(scores)), 2):
         pair = _Pair.of(sums[:, i], sums[:, j])
         if len(pair.halves) <= EXACT_UP_TO:
             result[i, j] = _exact(pair)
-        else:
-            many[i, j] = pair
-    if many:
-        reached = _reached(sums)
-        for key, pair in many.items():
-            count = int(reached[key])
-            p = (count + 1) / (FLIPS + 1)
-            result[key] = p if count else min(p, _bound(pair))
-    return dict(sorted(result.items()))
+            continue
+        if reached is None:
+            reached = _reached(sums)
+        count = int(reached[i, j])
+        p = (count + 1) / (FLIPS + 1)
+        result[i, j] = p if count else min(p, _bound(pair))
+    return result
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -97,9 +92,6 @@ def holm(p: Sequence[float]) -> list[float]:
     The smallest of m values is multiplied by m, the next by m - 1 and so on; no corrected value
     is smaller than the one before it or larger than 1. The chance of any false discovery among
     those below 0.05 is at most 5 %.
-
-    Returns:
-        The corrected values in the order of `p`.
     """
     order = sorted(range(len(p)), key=p.__getitem__)
     corrected = [0.0] * len(p)
@@ -173,16 +165,10 @@ def _bound(pair: _Pair) -> float:
 
 
 def _reached(sums: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Count the random flips that reach the difference of each pair of systems.
+    """Count the random flips that reach the difference of each pair of systems, i < j.
 
     The sum of flipped differences is the difference of two flipped sums, so each column is
-    flipped once instead of once per pair.
-
-    Args:
-        sums: shape (clusters, systems, columns).
-
-    Returns:
-        Counts at [i, j] with i < j, else 0.
+    flipped once instead of once per pair. `sums` has the shape (clusters, systems, columns).
     """
     # As in the bootstrap: the stream is the same in all releases of numpy.
     random = np.random.RandomState(SEED)
@@ -241,12 +227,8 @@ class Comparison:
     """A comparison of two systems on the samples in common.
 
     Attributes:
-        first: scores of the first system.
-        second: scores of the second system.
         difference: first figure minus second.
         first_interval: None, like the other intervals, if all samples are in one cluster.
-        second_interval: interval of the second figure.
-        difference_interval: interval of the difference.
         p: two-sided p of the difference, not corrected.
         detectable: the smallest difference that the samples can be expected to show, if any.
     """
@@ -265,25 +247,21 @@ class Comparison:
 
         Equally different samples are in the order of the dataset.
         """
-        differing = [(abs(a - b), sample_id, a, b) for sample_id, a, b in self._samples() if a != b]
-        differing.sort(key=lambda sample: -sample[0])
-        return [(sample_id, a, b) for _, sample_id, a, b in differing[:count]]
+        samples = zip(self.first.ids, self.first.values, self.second.values, strict=True)
+        differing = [(sample_id, a, b) for sample_id, a, b in samples if a != b]
+        differing.sort(key=lambda sample: -abs(sample[1] - sample[2]))
+        return differing[:count]
 
     def tally(self) -> tuple[int, int, int]:
         """Count the samples on which the first is higher, the second is higher, both are equal."""
-        signs = [(a > b) - (a < b) for _, a, b in self._samples()]
-        return signs.count(1), signs.count(-1), signs.count(0)
-
-    def _samples(self) -> Iterator[tuple[str, float, float]]:
-        return zip(self.first.ids, self.first.values, self.second.values, strict=True)
+        pairs = list(zip(self.first.values, self.second.values, strict=True))
+        higher = sum(a > b for a, b in pairs)
+        lower = sum(a < b for a, b in pairs)
+        return higher, lower, len(pairs) - higher - lower
 
 
 def compare(first: Scores, second: Scores) -> Comparison | None:
     """Compare two systems on the samples in common; None if there are none.
-
-    Args:
-        first: scores of one system.
-        second: scores of another system on the same dataset.
 
     Raises:
         ValueError: the order or the clusters of the samples in common differ.
@@ -306,12 +284,10 @@ def compare(first: Scores, second: Scores) -> Comparison | None:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The rank of a system.
+    """The rank of a system: one more than the number of systems that are significantly better.
 
-    Attributes:
-        rank: one more than the number of systems that are significantly better.
-        detectable: the smallest difference from the best other system that the samples can be
-            expected to show, if any.
+    `detectable` is the smallest difference from the best other system that the samples can be
+    expected to show, if any.
     """
 
     rank: int
@@ -326,9 +302,6 @@ def ranked(scores: Sequence[Scores]) -> list[Standing]:
     only the first of three systems differs from the last, the ranks are 1, 1, 2, although the
     second does not differ from the last. For the same reason a system may have a smaller rank than
     one with a higher figure. Whether two given systems differ, only their own test says.
-
-    Returns:
-        A standing for each of the scores, in their order.
 
     Raises:
         ValueError: the samples differ.

@@ -12,12 +12,12 @@ from pii_bench.files import sha256_of
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.models.catalog import is_replay
 from pii_bench.ranking.external import (
+    SUBMITTED,
     answers_of,
     human_rows,
     published_rows,
     read_submission,
     reading_rows,
-    submissions,
 )
 from pii_bench.ranking.render import write_leaderboard
 from pii_bench.ranking.rows import Row, Source, rank, row_of, with_intervals
@@ -38,19 +38,9 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset
 
 
-_FOLDERS: Final[Mapping[str, Source]] = {"runs": Source.RUN, "reference": Source.REFERENCE}
-
-# What to do about a manifest or a line that cannot be read.
+# What to do about a file that cannot be used.
 _RESTORE: Final = "restore the file from where the results came"
-_MANIFEST_REMEDIES: Final[Mapping[Source, str]] = {
-    Source.RUN: MANIFEST_REMEDY,
-    Source.REFERENCE: _RESTORE,
-    Source.SUBMITTED: "score the predictions again",
-}
-_LINE_REMEDIES: Final[Mapping[Source, str]] = {Source.RUN: LINE_REMEDY, Source.REFERENCE: _RESTORE}
-
-_VOTE_SETTINGS: Final = frozenset({"votes", "temperature"})
-_LONGEST_WAIT: Final = 300.0
+_SCORE_AGAIN: Final = "score the predictions again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +64,9 @@ class Run:
 
     Attributes:
         source: a run, a reference run or a submission.
-        dataset: the gold.
-        manifest: the description of the run.
-        read: reads the responses.
         detection: for a query-related run, the detection run of the same model on the same
-            dataset, with the same settings (except those of a vote) and output; None if there
-            is none.
-        files: the files of the run; None for a submission.
+            dataset, with the same settings (except those of a vote) and output, if there is one.
+        files: None for a submission.
     """
 
     source: Source
@@ -181,19 +167,16 @@ class Run:
     def _cache(self) -> KeptScores | None:
         if self.files is None:
             return None
-        hashes = [self.dataset.sha256, *self._file_hashes()]
-        if self.detection is not None:
-            hashes += self.detection._file_hashes()
+        hashes = [self.dataset.sha256]
+        for run in (self, self.detection):
+            if run is not None and run.files is not None:
+                paths = (run.files.manifest, run.files.responses)
+                hashes += [sha256_of(path) if path.exists() else "" for path in paths]
         return KeptScores.of_run(self.files, hashes)
 
     @cached_property
     def _cached_scores(self) -> RunScores | None:
         return None if self._cache is None else self._cache.load()
-
-    def _file_hashes(self) -> list[str]:
-        """Return the hashes of the manifest and the responses; "" for an absent file."""
-        paths = () if self.files is None else (self.files.manifest, self.files.responses)
-        return [sha256_of(path) if path.exists() else "" for path in paths]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +184,6 @@ class Runs:
     """The runs of a results folder.
 
     Attributes:
-        runs: runs that can be scored.
         broken: runs that cannot be scored, or not for masking, each with the reason.
     """
 
@@ -211,18 +193,17 @@ class Runs:
     @property
     def left_out(self) -> tuple[str, ...]:
         """Runs and lines that cannot be scored, each with the reason."""
-        lines = [
-            f"{line}; {_LINE_REMEDIES[run.source]}" for run in self.runs for line in run.unreadable
-        ]
+        lines = []
+        for run in self.runs:
+            remedy = LINE_REMEDY if run.source is Source.RUN else _RESTORE
+            lines += [f"{line}; {remedy}" for line in run.unreadable]
         return (*self.broken, *dict.fromkeys(lines))
 
 
 def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
     """Find the runs in `<results>/runs`, `<results>/reference` and `<results>/submitted`.
 
-    Args:
-        results: the results folder.
-        loaded: datasets that need not be loaded again.
+    The datasets in `loaded` are not loaded again.
     """
     runs: list[Run] = []
     broken: list[str] = []
@@ -237,15 +218,15 @@ def read_runs(results: Path, loaded: Iterable[Dataset] = ()) -> Runs:
                 broken.append(f"runs on {source}: {error}")
         return datasets[source]
 
-    for folder, source in _FOLDERS.items():
+    for folder, source in (("runs", Source.RUN), ("reference", Source.REFERENCE)):
         found = with_detection(_stored_runs(results / folder, source, load, broken))
         runs += found
         broken += _without_masking(found)
-    for path in submissions(results):
+    for path in sorted((results / SUBMITTED).glob("*/*.json")):
         try:
             runs += _submitted_runs(path, load, broken)
         except InputFileError as error:
-            broken.append(f"{error}; {_MANIFEST_REMEDIES[Source.SUBMITTED]}")
+            broken.append(f"{error}; {_SCORE_AGAIN}")
     return Runs(tuple(runs), tuple(broken))
 
 
@@ -253,11 +234,12 @@ def _stored_runs(
     folder: Path, source: Source, load: Callable[[str], Dataset | None], broken: list[str]
 ) -> Iterator[Run]:
     """Yield the runs whose dataset has not changed; add the others to `broken`."""
+    remedy = MANIFEST_REMEDY if source is Source.RUN else _RESTORE
     for path in sorted(folder.glob("*/*/*.run.json")):
         try:
             manifest = read_manifest(path)
         except InputFileError as error:
-            broken.append(f"{error}; {_MANIFEST_REMEDIES[source]}")
+            broken.append(f"{error}; {remedy}")
             continue
         dataset = load(manifest.dataset.source)
         if dataset is not None and dataset.sha256 != manifest.dataset.sha256:
@@ -280,7 +262,7 @@ def _submitted_runs(
     if dataset.sha256 != submission.dataset.sha256:
         broken.append(
             f"{submission.name} on {submission.dataset.source}: its file has changed since; "
-            "score the predictions again"
+            f"{_SCORE_AGAIN}"
         )
         return []
     return with_detection(
@@ -292,10 +274,7 @@ def _submitted_runs(
 def read_run(path: Path, dataset: Dataset, limit: int | None = None) -> Run:
     """Read the run that a manifest describes, without its detection run.
 
-    Args:
-        path: the manifest.
-        dataset: its dataset.
-        limit: number of first samples to score; None for all.
+    With a limit, only that many first samples are scored.
 
     Raises:
         InputFileError: the manifest is broken.
@@ -317,11 +296,9 @@ def with_detection(runs: Iterable[Run]) -> list[Run]:
 
 
 def score_runs(manifests: Iterable[tuple[Path, Dataset]], limit: int | None) -> list[Row]:
-    """Return the rows of runs, with intervals, unranked.
+    """Return the rows of the runs with these manifests, with intervals, unranked.
 
-    Args:
-        manifests: the manifest of each run, with its dataset.
-        limit: number of first samples to score; None for all.
+    With a limit, only that many first samples are scored.
 
     Raises:
         InputFileError: a manifest is broken.
@@ -392,7 +369,7 @@ def _differing_settings(detection: Run, run: Run) -> list[str]:
     """Return the settings that differ, each as `name VALUE, not VALUE OF THE RUN`."""
     ours, theirs = run.manifest.system.settings, detection.manifest.system.settings
     # A vote has its own temperature, and there is no detection by vote.
-    ignored = _VOTE_SETTINGS if "votes" in ours else frozenset[str]()
+    ignored = {"votes", "temperature"} if "votes" in ours else set[str]()
     return [
         f"{name} {theirs.get(name, 'absent')}, not {ours.get(name, 'absent')}"
         for name in sorted((ours.keys() | theirs.keys()) - ignored)
@@ -402,24 +379,14 @@ def _differing_settings(detection: Run, run: Run) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The rows of the stored runs.
-
-    Attributes:
-        rows: a row for each run and task.
-        left_out: runs and lines that could not be scored, each with the reason.
-    """
+    """A row for each stored run and task, and what could not be scored, with the reason."""
 
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
 
 
 def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
-    """Score the runs that `read_runs` finds.
-
-    Args:
-        results: the results folder.
-        loaded: datasets that need not be loaded again.
-    """
+    """Score the runs that `read_runs` finds."""
     stored = read_runs(results, loaded)
     return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
 
@@ -475,7 +442,7 @@ class Board:
 
     Attributes:
         rows: all rows, ranked.
-        files: the files, `leaderboard.csv` first.
+        files: `leaderboard.csv` first.
         left_out: runs and lines that could not be scored, each with the reason.
     """
 
@@ -485,17 +452,13 @@ class Board:
 
 
 def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
-    """Score the stored runs and write the leaderboard.
-
-    Args:
-        results: the results folder.
-        loaded: datasets that need not be loaded again.
+    """Score the stored runs, as `read_runs` finds them, and write the leaderboard.
 
     Raises:
         ResultsError: it cannot be written, or another process writes it for minutes.
     """
     # Scored under the lock: an older view written last would hide the rows of another run.
-    with locked(results, wait=_LONGEST_WAIT):
+    with locked(results, wait=300):
         collection = collect(results, loaded)
         readers = reading_rows({row.dataset for row in collection.rows})
         people, broken = human_rows(results)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.escaping import html_text
 from pii_bench.ranking import html
-from pii_bench.ranking.html import Page, fill, merged, render_board, render_summary
+from pii_bench.ranking.html import fill, merged, render_board, render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,8 @@ def render_page(report: Report) -> str:
         fill(ASSETS / "samples.html", {"figures": _figures(report.figures)}),
         render_board(shown, report.names),
     )
-    page = Page(
+    return html.render(
+        report.rows,
         kind="report",
         lead=_LEAD,
         links=_LINKS,
@@ -63,7 +64,6 @@ def render_page(report: Report) -> str:
         notes=_notes(report),
         data=to_json(report.record),
     )
-    return html.render(page, report.rows)
 
 
 def to_json(record: Record) -> str:

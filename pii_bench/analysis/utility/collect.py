@@ -290,7 +290,7 @@ def to_table(rows: Sequence[UtilityRow]) -> str:
             _figure(row.means.balanced),
             "" if row.asked is None else f"{row.asked}/{row.samples}",
             ", ".join(f"{n} {_REASONS[why]}" for why, n in sorted(row.means.missing.items())),
-            ", ".join(source_marks(row)),
+            ", ".join(source_marks(row.source, oracle=row.oracle, complete=row.complete)),
         )
         for row in rows
     ]
