@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 Baseline: TypeAlias = dict[tuple[str, str], dict[str, Scores]]
 """(dataset, task) to the figure of each sample, by column."""
-
-_SUBSTITUTE: Final = "ent_f1"
-"""The column of detection to compare where one side has no headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +40,20 @@ class Least:
             UnknownNameError: the task or metric does not exist.
             PiiBenchError: the text has another form.
         """
-        name, equals, figure = text.partition("=")
+        name, _, figure = text.partition("=")
         task, dot, metric = name.partition(".")
-        if not equals or not dot or not _is_share(figure):
+        try:
+            minimum = float(figure)
+        except ValueError:
+            minimum = nan
+        if not dot or not 0 <= minimum <= 1:
             what = "must be TASK.METRIC=FIGURE, such as masking.h=0.7, with a figure from 0 to 1"
             raise PiiBenchError(f"--min {text!r} {what}")
         if task not in {*Task}:
             raise UnknownNameError("task", task, [*Task])
         if metric not in METRICS:
             raise UnknownNameError("metric", metric, METRICS)
-        return cls(Task(task), metric, float(figure))
+        return cls(Task(task), metric, minimum)
 
 
 def shortfalls(
@@ -67,12 +69,11 @@ def shortfalls(
     """
     for minimum in least:
         task, metric = minimum.task, minimum.metric
-        values = [
-            (row, row.metrics[metric]) for row in rows if row.task is task and metric in row.metrics
-        ]
-        if not values:
+        judged = [row for row in rows if row.task is task and metric in row.metrics]
+        if not judged:
             raise PiiBenchError(f"--min {task}.{metric}: no row has this figure")
-        for row, value in values:
+        for row in judged:
+            value = row.metrics[metric]
             if value < minimum.figure:
                 yield (
                     f"{row.dataset}, {task}: {metric} is {value:.3f}, "
@@ -127,8 +128,8 @@ def _pair(row: Row, baseline: Baseline) -> _Pair | None:
 
 
 def _figures(row: Row) -> dict[str, Scores]:
-    """Return the figures to compare, the headline first; none if nothing is scored."""
-    columns = (row.headline_name, _SUBSTITUTE)
+    """Return the figures to compare: the headline, and Ent-F1 in case one side has none."""
+    columns = (row.headline_name, "ent_f1")
     return {column: row.by_sample[column] for column in columns if column in row.by_sample}
 
 
@@ -179,10 +180,3 @@ def _scores(record: Mapping[str, Any]) -> Scores:
         tuple(record["values"]),
         None if parts is None else (tuple(parts[0]), tuple(parts[1])),
     )
-
-
-def _is_share(text: str) -> bool:
-    try:
-        return 0 <= float(text) <= 1
-    except ValueError:
-        return False

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from itertools import groupby
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.escaping import (
-    csv_text,
-    latex,
-    markdown,
-    markdown_code,
-    visible,
-)
+from pii_bench.escaping import csv_text, latex, markdown, markdown_code, visible
 from pii_bench.files import write_whole
 from pii_bench.ranking.rows import METRICS, PEOPLE, Row, Source, source_marks
 from pii_bench.tasks import Status, Task
@@ -81,9 +76,6 @@ these samples would detect with a power of 80 %. `pii-bench compare` tests two r
 """
 
 
-_ORACLES: Final = "Told gold (oracles)"
-
-
 def to_csv(rows: Sequence[Row]) -> str:
     """Return the leaderboard as CSV; unknown values are empty."""
     records = [record_of(row) for row in rows]
@@ -93,11 +85,13 @@ def to_csv(rows: Sequence[Row]) -> str:
 def to_markdown(rows: Sequence[Row]) -> str:
     """Return a table per dataset and task, with oracles in their own, then the signatures."""
     parts = [_INTRODUCTION]
-    for title, blocks in _sections(rows):
-        parts.append(f"## {markdown(title)}\n")
-        for heading, members in blocks:
-            table = f"{to_table(members)}\n"
-            parts.append(f"{heading}\n\n{table}" if heading else table)
+    title = ""
+    for name, heading, members in _tables(rows):
+        if name != title:
+            parts.append(f"## {markdown(name)}\n")
+            title = name
+        table = f"{to_table(members)}\n"
+        parts.append(f"{heading}\n\n{table}" if heading else table)
     if signatures := [f"- {markdown_code(row.signature)}\n" for row in rows if row.signature]:
         parts.append("## Signatures\n\n" + "".join(signatures))
     return "\n".join(parts)
@@ -106,14 +100,13 @@ def to_markdown(rows: Sequence[Row]) -> str:
 def to_latex(rows: Sequence[Row]) -> str:
     """Return the tables for a paper, with `booktabs` and without signatures."""
     parts = ["% Needs \\usepackage{booktabs}. Made by `pii-bench leaderboard`."]
-    for title, blocks in _sections(rows):
-        for heading, members in blocks:
-            caption = f"{title} ({heading.lower()})" if heading else title
-            parts.append(
-                "\\begin{table}\n\\centering\n\\small\n"
-                f"{_tabulate(members, 'latex_booktabs')}\n"
-                f"\\caption{{{latex(caption)}}}\n\\end{{table}}"
-            )
+    for name, heading, members in _tables(rows):
+        caption = f"{name} ({heading.lower()})" if heading else name
+        parts.append(
+            "\\begin{table}\n\\centering\n\\small\n"
+            f"{_tabulate(members, 'latex_booktabs')}\n"
+            f"\\caption{{{latex(caption)}}}\n\\end{{table}}"
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -129,10 +122,7 @@ def not_ok(row: Row) -> str:
 
 
 def write_leaderboard(rows: Sequence[Row], results: Path) -> tuple[Path, ...]:
-    """Write `leaderboard.csv`, `.md`, `.tex` and `.html`.
-
-    Returns:
-        The files.
+    """Write `leaderboard.csv`, `.md`, `.tex` and `.html`, and return their paths.
 
     Raises:
         ResultsError: a file cannot be written.
@@ -157,14 +147,16 @@ _COLUMNS: Final = (
 )
 
 
-def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, list[Row]]]]]:
-    """Yield a title per dataset and task, and its rows: ours without heading, then oracles."""
+def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield the name of each dataset and task with a heading and rows; oracles are apart."""
     for (dataset, task), group in groupby(rows, key=lambda row: (row.dataset, row.task)):
         members = list(group)
         ours = [row for row in members if not row.oracle]
         oracles = [row for row in members if row.oracle]
-        blocks = [("", ours), (_ORACLES, oracles)]
-        yield f"{dataset}: {task}", [(heading, own) for heading, own in blocks if own]
+        if ours:
+            yield f"{dataset}: {task}", "", ours
+        if oracles:
+            yield f"{dataset}: {task}", "Told gold (oracles)", oracles
 
 
 def _tabulate(rows: Sequence[Row], style: str) -> str:
@@ -227,23 +219,20 @@ def _recipients(row: Row) -> str:
     return re.sub(r"https?://([^/)]+)[^)]*", r"\1", row.unmasked_text_to)
 
 
-HEADLINES: Final[Mapping[Task, str]] = {
+_HEADLINES: Final[Mapping[Task, str]] = {
     Task.DETECTION: "Strict-F1, or Ent-F1 in brackets where no subjects are named",
     Task.QUERY_RELATED: "F1",
     Task.MASKING: "H; published: F1 in brackets",
     Task.REWRITE: "H",
 }
 
-LADDER: Final[Mapping[tuple[str, str], str]] = {
+_LADDER: Final[Mapping[tuple[str, str], str]] = {
     ("gold", "none"): "mask everything",
     ("gold", "all"): "mask nothing",
     ("gold", "random"): "choose at random",
     ("bilstm-crf", "gold"): "told what is needed",
 }
 """Reference systems to compare a figure with: (model, strategy) to what they do."""
-
-_WIDEST_NAME: Final = 44
-_WIDEST_LINE: Final = 100
 
 
 def summarise(
@@ -268,31 +257,31 @@ def summarise(
         shown = [row for row in own if row.task is task]
         if shown:
             of_task = [row for row in rows if row.task is task and row.dataset in datasets]
-            parts.append(f"{task} ({HEADLINES[task]})\n\n{_table(shown, of_task, datasets)}\n")
+            parts.append(f"{task} ({_HEADLINES[task]})\n\n{_table(shown, of_task, datasets)}\n")
     if words := _masking_in_words(own, rows):
         parts.append(words + "\n")
     return "\n".join(parts)
 
 
 def _table(own: Sequence[Row], rows: Sequence[Row], datasets: Sequence[str]) -> str:
-    lines: dict[str, dict[str, str]] = {}
+    lines: dict[str, dict[str, str]] = defaultdict(dict)
     for row in own:
-        lines.setdefault(_name(row), {})[row.dataset] = _cell(row)
+        lines[_name(row)][row.dataset] = _cell(row)
     for row in rows:
-        role = LADDER.get((row.model, row.strategy))
+        role = _LADDER.get((row.model, row.strategy))
         if row.source is Source.REFERENCE and role is not None and row.task is not Task.DETECTION:
-            lines.setdefault(f"{role} ({_name(row)})", {})[row.dataset] = _cell(row)
+            lines[f"{role} ({_name(row)})"][row.dataset] = _cell(row)
         if row.source is Source.HUMAN:
-            lines.setdefault("people, each alone", {})[row.dataset] = _cell(row)
+            lines["people, each alone"][row.dataset] = _cell(row)
         if row.source is Source.READING:
-            lines.setdefault("blind readers (a large language model)", {})[row.dataset] = _cell(row)
+            lines["blind readers (a large language model)"][row.dataset] = _cell(row)
     published = [row for row in rows if row.source is Source.PUBLISHED and not row.oracle]
     # The best of each dataset comes last, and stays.
     for row in sorted(published, key=lambda row: row.sort_figure):
         who = "people" if row.model == PEOPLE else "best published"
-        lines.setdefault(f"{who}, on the paper's data", {})[row.dataset] = _cell(row)
+        lines[f"{who}, on the paper's data"][row.dataset] = _cell(row)
     table = [
-        [name[:_WIDEST_NAME], *(cells.get(dataset, "") for dataset in datasets)]
+        [name[:44], *(cells.get(dataset, "") for dataset in datasets)]
         for name, cells in lines.items()
     ]
     align = ("left", *("right" for _ in datasets))
@@ -307,10 +296,10 @@ def _name(row: Row) -> str:
 
 
 def _cell(row: Row) -> str:
-    if row.headline is None:
-        text = "-" if row.substitute is None else f"({row.substitute:.3f})"
-    else:
+    if row.headline is not None:
         text = f"{row.headline:.3f}"
+    else:
+        text = "-" if row.substitute is None else f"({row.substitute:.3f})"
     partial = row.source.is_system and not row.complete
     return f"{text} {row.scored}/{row.gold}" if partial else text
 
@@ -329,7 +318,7 @@ def _protection_in_words(masking: Sequence[Row]) -> str:
         sentences.append(
             f"{failed} of the samples have no usable answer: their values count as both."
         )
-    return "\n".join(fill(each, _WIDEST_LINE, break_on_hyphens=False) for each in sentences)
+    return "\n".join(fill(each, 100, break_on_hyphens=False) for each in sentences)
 
 
 def _by_set(masking: Sequence[Row], share: Callable[[Row], float], digits: int = 0) -> str:
@@ -347,14 +336,14 @@ def _masking_in_words(own: Sequence[Row], rows: Sequence[Row]) -> str:
     if len({(row.model, row.strategy) for row in masking}) != 1:
         return ""
     first = _protection_in_words(masking)
-    headlines = {
-        LADDER.get((row.model, row.strategy)): row.headline
+    references = {
+        (row.model, row.strategy): row.headline
         for row in rows
         if row.source is Source.REFERENCE
         and row.task is Task.MASKING
         and row.dataset == masking[0].dataset
     }
-    random, told = headlines.get("choose at random"), headlines.get("told what is needed")
+    random, told = references.get(("gold", "random")), references.get(("bilstm-crf", "gold"))
     if random is None or told is None:
         return first
     several = len({row.dataset for row in masking}) > 1
