@@ -29,12 +29,13 @@ from pii_bench.ranking.external import (
     reading_rows,
     to_lines,
 )
-from pii_bench.ranking.rows import Source, find_rows, rank, system_name
+from pii_bench.ranking.rows import Source, find_rows, rank
 from pii_bench.ranking.stored import collect, read_runs, update
 from pii_bench.systems import catalog
 from pii_bench.systems.plug_ins import ENTRY_POINTS
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
+from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import ANN, BO, changed, store_run, tiny_dataset
 
 if TYPE_CHECKING:
@@ -100,39 +101,28 @@ def test_published_rows_are_never_ranked_and_say_what_they_are(rows: list[Row]) 
         (None, None, None, "")
     }
     assert not any(row.complete for row in rows)
-
-
-def test_detection_rows_carry_the_name_of_its_prompt(rows: list[Row]) -> None:
     assert {row.strategy for row in rows if row.task is Task.DETECTION} == {"detection"}
-
-
-def test_the_oracle_of_the_paper_is_marked_too(rows: list[Row]) -> None:
     assert {row.strategy for row in rows if row.oracle} == {"naive-choice"}
 
 
 @pytest.mark.parametrize(
-    "line",
+    "table",
     [
-        "4,masking,single,m,naive,f1,high,\n",
-        "4,masking,single,m,naive,f1,72.0,\n",
-        "4,masking,single,m,naive,f1,-0.1,\n",
-        "4,masking,single,m,naive,f1,nan,\n",
-        "4,masking,single,m,naive,accuracy,0.72,\n",
+        f"{HEADER}4,masking,single,m,naive,f1,high,\n",
+        f"{HEADER}4,masking,single,m,naive,f1,72.0,\n",
+        f"{HEADER}4,masking,single,m,naive,f1,-0.1,\n",
+        f"{HEADER}4,masking,single,m,naive,f1,nan,\n",
+        f"{HEADER}4,masking,single,m,naive,accuracy,0.72,\n",
+        "task,value\nmasking,0.5\n",
     ],
 )
-def test_a_figure_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
+def test_a_figure_that_is_none_and_a_table_without_its_columns_are_refused(
+    tmp_path: Path, table: str
+) -> None:
     path = tmp_path / "figures.csv"
-    path.write_text(HEADER + line)
+    path.write_text(table)
 
     with pytest.raises(InputFileError, match=r"figures\.csv: no table of published figures: "):
-        published_rows(path)
-
-
-def test_a_table_without_its_columns_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "figures.csv"
-    path.write_text("task,value\nmasking,0.5\n")
-
-    with pytest.raises(InputFileError, match="no table of published figures: "):
         published_rows(path)
 
 
@@ -178,25 +168,12 @@ def test_the_f1_of_first_readings_is_a_row_that_is_not_ranked(tmp_path: Path) ->
 
     assert (row.source, row.model, row.dataset) == (Source.READING, "readers", "single")
     assert row.metrics["f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert row.by_sample["f1"].values == pytest.approx(((1 + 2 / 3) / 2, 0))
     assert row.rank is None
     assert (row.scored, row.gold) == (2, 2)
     assert row.note == "a large language model, blind to gold: 3 first readings"
     sha256 = sha256_of(tmp_path / "single.jsonl")
     assert row.signature.startswith(f"data:readings/single@{sha256[:12]}|task:query-related|")
-
-
-def test_by_sample_a_row_has_the_mean_over_readers(tmp_path: Path) -> None:
-    write_readings(
-        tmp_path, reading("single-0001", "32"), reading("single-0001", "Leeds", reader="b")
-    )
-
-    (row,) = reading_rows({"single"}, tmp_path)
-
-    assert row.by_sample["f1"].values == (0.5,)
-
-
-def test_a_dataset_that_nobody_read_has_no_row(tmp_path: Path) -> None:
-    assert reading_rows({"demo"}, tmp_path) == []
 
 
 def test_a_dataset_of_somebody_else_has_no_row_whatever_its_name(tmp_path: Path) -> None:
@@ -219,12 +196,6 @@ def dataset(tmp_path: Path) -> Dataset:
     return tiny_dataset(tmp_path / "tiny.jsonl")
 
 
-def kept(results: Path, dataset: Dataset) -> dict[str, Any]:
-    path = results / "submitted" / "acme" / f"{dataset.name}.json"
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
-
-
 def test_predictions_are_kept_with_what_they_are(tmp_path: Path, dataset: Dataset) -> None:
     path = keep_submission(tmp_path, "acme", dataset, FAILED)
 
@@ -238,7 +209,7 @@ def test_predictions_are_kept_with_what_they_are(tmp_path: Path, dataset: Datase
         },
         {"id": "s2", "status": "refused"},
     ]
-    told = kept(tmp_path, dataset)
+    told = json.loads(path.with_suffix(".json").read_text())
     assert (told["format"], told["name"]) == ("pii-bench-submission-1", "acme")
     assert told["dataset"] == {
         "name": dataset.name,
@@ -300,15 +271,8 @@ def test_where_no_types_are_named_no_figure_depends_on_them(
 
 
 def test_a_dataset_without_queries_has_detection_alone(tmp_path: Path) -> None:
-    record: dict[str, Any] = {
-        "id": "s1",
-        "description": "Ann",
-        "query": None,
-        "subjects": [],
-        "related": [],
-    }
-    (tmp_path / "plain.jsonl").write_text(json.dumps(record) + "\n")
-    plain = load_dataset(str(tmp_path / "plain.jsonl"))
+    record = sample_record("s1", query=None, related=[])
+    plain = load_dataset(str(write_lines(tmp_path / "plain.jsonl", [record])))
     keep_submission(tmp_path, "acme", plain, {"s1": Prediction(Status.OK, (), ())})
 
     assert [row.task for row in collect(tmp_path).rows] == [Task.DETECTION]
@@ -320,7 +284,6 @@ def test_their_name_is_all_that_names_them(tmp_path: Path, dataset: Dataset) -> 
 
     for name in ("acme", "submitted:acme"):
         assert {task for _, task in find_rows(rows, name)} == (set(Task) - {Task.REWRITE})
-    assert system_name("acme", "") == "acme"
     with pytest.raises(PiiBenchError, match="did you mean 'acme'"):
         find_rows(rows, "acmee")
 
@@ -373,54 +336,44 @@ def test_what_is_kept_is_replaced_by_force_alone(tmp_path: Path, dataset: Datase
     assert path.read_bytes() != before
 
 
-class TestLeftOut:
-    """What cannot be read is named with its reason, and the rest is shown."""
+def test_submissions_that_cannot_be_used_are_left_out_and_the_rest_is_shown(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
+    gone = tiny_dataset(tmp_path / "gone.jsonl")
+    broken = keep_submission(tmp_path, "broken", dataset, RIGHT)
+    broken.write_text(broken.read_text().splitlines()[0] + "\n")
+    keep_submission(tmp_path, "changed", changed(dataset), RIGHT)
+    keep_submission(tmp_path, "gone", gone, RIGHT)
+    (tmp_path / "gone.jsonl").unlink()
 
-    def reasons(self, results: Path, dataset: Dataset) -> tuple[str, ...]:
-        store_run(results / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-        found = collect(results)
-        assert [row.model for row in found.rows] == ["fake/one"]
-        return found.left_out
+    found = collect(tmp_path)
 
-    def test_a_dataset_that_has_changed(self, tmp_path: Path, dataset: Dataset) -> None:
-        keep_submission(tmp_path, "acme", changed(dataset), RIGHT)
-
-        assert self.reasons(tmp_path, dataset) == (
-            f"acme on {dataset.source}: its file has changed since; score the predictions again",
-        )
-
-    def test_a_dataset_that_is_gone(self, tmp_path: Path, dataset: Dataset) -> None:
-        gone = tiny_dataset(tmp_path / "gone.jsonl")
-        keep_submission(tmp_path, "acme", gone, RIGHT)
-        (tmp_path / "gone.jsonl").unlink()
-
-        (reason,) = self.reasons(tmp_path, dataset)
-        assert reason.startswith(f"runs on {gone.source}: ")
-
-    def test_broken_predictions(self, tmp_path: Path, dataset: Dataset) -> None:
-        path = keep_submission(tmp_path, "acme", dataset, RIGHT)
-        path.write_text(path.read_text().splitlines()[0] + "\n")
-
-        (reason,) = self.reasons(tmp_path, dataset)
-        assert reason.startswith(f"{path}: no prediction for sample 's2'; ")
-        assert reason.endswith("; score the predictions again")
-
-    @pytest.mark.parametrize(
-        ("change", "reason"),
-        [
-            ({"format": "2"}, "no submission: 'format' must be 'pii-bench-submission-1'"),
-            ({"name": "other"}, "'name' must be that of its folder, 'acme'"),
-            ({"dataset": None}, "no submission: record: 'dataset' must be an object, not null"),
-        ],
+    assert [row.model for row in found.rows] == ["fake/one"]
+    of_broken, of_changed, of_gone = found.left_out
+    assert of_broken.startswith(f"{broken}: no prediction for sample 's2'; ")
+    assert of_broken.endswith("; score the predictions again")
+    assert of_changed == (
+        f"changed on {dataset.source}: its file has changed since; score the predictions again"
     )
-    def test_a_file_that_does_not_say_what_it_is(
-        self, tmp_path: Path, dataset: Dataset, change: dict[str, Any], reason: str
-    ) -> None:
-        path = keep_submission(tmp_path, "acme", dataset, RIGHT).with_suffix(".json")
-        path.write_text(json.dumps(kept(tmp_path, dataset) | change))
+    assert of_gone.startswith(f"runs on {gone.source}: ")
 
-        told = f"{path}: {reason}; score the predictions again"
-        assert self.reasons(tmp_path, dataset) == (told,)
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"format": "2"}, "no submission: 'format' must be 'pii-bench-submission-1'"),
+        ({"name": "other"}, "'name' must be that of its folder, 'acme'"),
+        ({"dataset": None}, "no submission: record: 'dataset' must be an object, not null"),
+    ],
+)
+def test_a_submission_that_does_not_say_what_it_is_is_left_out(
+    tmp_path: Path, dataset: Dataset, change: dict[str, Any], reason: str
+) -> None:
+    path = keep_submission(tmp_path, "acme", dataset, RIGHT).with_suffix(".json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+    assert collect(tmp_path).left_out == (f"{path}: {reason}; score the predictions again",)
 
 
 def answer(sample: str, annotator: int, *texts: str, suggestions: str | None = None) -> HumanAnswer:
@@ -431,7 +384,7 @@ def answer(sample: str, annotator: int, *texts: str, suggestions: str | None = N
 
 def write_answers(results: Path, *answers: HumanAnswer) -> Path:
     path = results / "human" / "study.jsonl"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir()
     path.write_text(to_lines(answers), encoding="utf-8")
     return path
 
@@ -459,12 +412,14 @@ def test_people_are_a_row_with_an_interval_and_no_rank(tmp_path: Path) -> None:
     assert (row.scored, row.gold) == (2, 12)
 
 
-def test_the_size_of_a_file_that_people_answered_is_unknown(tmp_path: Path) -> None:
-    write_answers(tmp_path, replace(answer("s1", 1, "32"), dataset="notes-0a1b2c3d"))
+def test_the_size_of_a_file_is_unknown_and_suggestions_are_said(tmp_path: Path) -> None:
+    suggested = answer("s1", 1, "32", suggestions="encoder")
+    write_answers(tmp_path, replace(suggested, dataset="notes-0a1b2c3d"))
 
     (row,), _ = human_rows(tmp_path)
 
     assert (row.scored, row.gold) == (1, None)
+    assert row.note == "1 person, who saw suggestions of encoder: 1 answers, 1 samples"
 
 
 def test_detection_is_scored_by_subject(tmp_path: Path) -> None:
@@ -477,14 +432,6 @@ def test_detection_is_scored_by_subject(tmp_path: Path) -> None:
 
     assert row.metrics["strict_f1"] == pytest.approx(2 / 3)
     assert row.metrics["ent_f1"] == 1
-
-
-def test_suggestions_are_said(tmp_path: Path) -> None:
-    write_answers(tmp_path, answer("s1", 1, "32", suggestions="encoder"))
-
-    (row,), _ = human_rows(tmp_path)
-
-    assert row.note == "1 person, who saw suggestions of encoder: 1 answers, 1 samples"
 
 
 def test_the_leaderboard_has_people_and_says_what_it_cannot_read(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.ranking.rows import (
+    HEADLINE_NAMES,
     METRICS,
     Row,
     Source,
@@ -22,6 +23,7 @@ from pii_bench.runs.records import Signature
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
+from tests.ranking.of_values import parted, scores
 
 
 def row(
@@ -36,13 +38,11 @@ def row(
     gold: int | None = 12,
 ) -> Row:
     """A row with the same figure on each sample, so that any difference is shown."""
-    name = {Task.DETECTION: "strict_f1", Task.QUERY_RELATED: "f1", Task.MASKING: "h"}[task]
-    ids = tuple(f"s{number}" for number in range(scored or 0))
+    name = HEADLINE_NAMES[task]
     by_sample = {}
     if headline is not None and scored is not None:
         values = (headline,) * scored
-        parts = (values, values) if task is Task.MASKING else None
-        by_sample[name] = Scores(ids, ids, values, parts)
+        by_sample[name] = parted(values, values) if task is Task.MASKING else scores(values)
     return Row(
         source=source,
         model=model,
@@ -61,16 +61,11 @@ def ranks(*rows: Row) -> list[tuple[str, int | None]]:
     return [(ranked.model, ranked.rank) for ranked in rank(rows)]
 
 
-def test_the_highest_headline_is_first() -> None:
-    rows = row(0.5, model="b"), row(0.9, model="c"), row(0.1, model="a")
-
-    assert ranks(*rows) == [("c", 1), ("b", 2), ("a", 3)]
-
-
 def test_equal_headlines_share_a_rank_and_the_next_one_is_free() -> None:
-    rows = (row(f1, model=m) for f1, m in [(0.5, "b"), (0.9, "a"), (0.5, "c"), (0.1, "d")])
+    rows = [row(f1, model=m) for f1, m in [(0.5, "c"), (0.9, "a"), (0.5, "b"), (0.1, "d")]]
 
     assert ranks(*rows) == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
+    assert rank(rows) == rank(reversed(rows))
 
 
 @pytest.mark.parametrize(
@@ -87,31 +82,13 @@ def test_what_is_not_ranked_stands_below_and_takes_no_rank(unranked: Row) -> Non
     assert ranks(unranked, row(0.2, model="ours")) == [("ours", 1), ("m", None)]
 
 
-def test_reference_runs_are_ranked_with_the_rest() -> None:
-    rows = row(0.5, model="a"), row(0.9, model="b", source=Source.REFERENCE)
-
-    assert ranks(*rows) == [("b", 1), ("a", 2)]
-
-
 def test_a_run_and_the_reference_that_it_repeats_count_once() -> None:
     both = [row(0.9, model="a", source=source) for source in (Source.RUN, Source.REFERENCE)]
     others = [row(0.5, model="b"), row(0.5, model="c", source=Source.REFERENCE)]
     changed = row(0.2, model="b", source=Source.REFERENCE)
 
-    found = rank([*both, *others, changed])
-
-    assert [(each.model, each.rank) for each in found] == [
-        ("a", 1),
-        ("a", 1),
-        ("b", 2),
-        ("c", 2),
-        ("b", 4),
-    ]
-
-
-def test_no_difference_is_to_be_detected_between_a_run_and_the_reference_that_it_repeats() -> None:
-    both = [row(0.9, source=source) for source in (Source.RUN, Source.REFERENCE)]
-
+    assert ranks(*both, *others, changed) == [("a", 1), ("a", 1), ("b", 2), ("c", 2), ("b", 4)]
+    # No difference is to be detected between the two.
     assert [each.detectable for each in rank(both)] == [None, None]
 
 
@@ -126,29 +103,29 @@ def test_each_dataset_and_task_has_its_own_ranks() -> None:
     assert ranks(*rows) == [("c", 1), ("d", 1), ("b", 1), ("a", 1)]
 
 
-def test_ranks_do_not_hang_on_the_order_of_the_files() -> None:
-    rows = [row(0.5, model=name) for name in "bca"] + [row(0.9, model="d")]
-
-    assert rank(rows) == rank(reversed(rows))
+def evaluated(task: Task, *predictions: Prediction, names_subjects: bool = True) -> Row:
+    """The row of predictions for s0, s1, ..., in which Ann Lee is 32; all in one cluster."""
+    answers = {f"s{number}": prediction for number, prediction in enumerate(predictions)}
+    return row_of(
+        evaluate(task, [make_sample(name) for name in answers], answers),
+        Signature("demo", "a" * 64, task, strategy="naive", model="fake/one"),
+        dict.fromkeys(answers, "s0"),
+        source=Source.RUN,
+        oracle=False,
+        names_subjects=names_subjects,
+    )
 
 
 def test_an_evaluation_becomes_a_row() -> None:
-    # Ann Lee, not 32: P = 1, R = 1/2. The second sample was never answered.
-    found = Prediction(Status.REPAIRED, subjects=((("Ann Lee", "DEM"), ("Bo", "PER")),))
-    samples = [make_sample("s1"), make_sample("s2")]
-    predictions = {"s1": found, "s2": Prediction(Status.INFRA_ERROR)}
-    evaluation = evaluate(Task.DETECTION, samples, predictions)
-    signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
-
-    found_row = row_of(
-        evaluation, signature, {"s1": "s1", "s2": "s1"}, source=Source.RUN, oracle=False
+    found_row = evaluated(
+        Task.DETECTION,
+        # Ann Lee, not 32: P = 1, R = 1/2.
+        Prediction(Status.REPAIRED, subjects=((("Ann Lee", "DEM"), ("Bo", "PER")),)),
+        Prediction(Status.INFRA_ERROR),
     )
 
-    assert (found_row.model, found_row.strategy, found_row.dataset) == (
-        "fake/one",
-        "detection",
-        "demo",
-    )
+    identity = (found_row.model, found_row.strategy, found_row.dataset)
+    assert identity == ("fake/one", "naive", "demo")
     assert found_row.metrics == {
         "strict_f1": 0.0,  # the type is wrong
         "ent_f1": 1 / 2,  # one of two on either side
@@ -165,10 +142,10 @@ def test_an_evaluation_becomes_a_row() -> None:
         Status.REPAIRED: 1 / 2,
         Status.INFRA_ERROR: 1 / 2,
     }
-    assert found_row.signature == str(signature)
+    assert found_row.signature.startswith(f"data:demo@{'a' * 12}|task:detection|strategy:naive|")
     assert found_row.by_sample == {
-        "strict_f1": Scores(("s1",), ("s1",), (0.0,)),
-        "ent_f1": Scores(("s1",), ("s1",), (1 / 2,)),
+        "strict_f1": Scores(("s0",), ("s0",), (0.0,)),
+        "ent_f1": Scores(("s0",), ("s0",), (1 / 2,)),
     }
 
 
@@ -196,43 +173,19 @@ def test_what_is_unknown_is_no_metric() -> None:
 
 
 def test_who_names_no_subjects_has_only_figures_that_need_none() -> None:
-    found = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("33", "DEM")),))
-    evaluation = evaluate(Task.DETECTION, [make_sample()], {"s1": found})
-    signature = Signature("demo", "a" * 64, Task.DETECTION, strategy="detection", model="fake/one")
+    found = Prediction(Status.OK, subjects=((("Ann Lee", "PER"), ("33", "DEM")),), related=("32",))
 
-    found_row = row_of(
-        evaluation,
-        signature,
-        {"s1": "s1", "s2": "s1"},
-        source=Source.RUN,
-        oracle=False,
-        names_subjects=False,
-    )
+    detection = evaluated(Task.DETECTION, found, names_subjects=False)
+    query_related = evaluated(Task.QUERY_RELATED, found, names_subjects=False)
 
-    assert found_row.metrics == {
+    assert detection.metrics == {
         "ent_f1": 1 / 2,
         "micro_ent_f1": 1 / 2,
         "hallucination_rate": 1 / 2,
     }
-    assert found_row.headline is None
-    assert found_row.by_sample == {"ent_f1": Scores(("s1",), ("s1",), (1 / 2,))}
-
-
-def test_query_related_needs_no_subjects() -> None:
-    found = Prediction(Status.OK, related=("32",))
-    evaluation = evaluate(Task.QUERY_RELATED, [make_sample()], {"s1": found})
-    signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="system", model="a+b")
-
-    found_row = row_of(
-        evaluation,
-        signature,
-        {"s1": "s1", "s2": "s1"},
-        source=Source.RUN,
-        oracle=False,
-        names_subjects=False,
-    )
-
-    assert found_row.headline == 1.0
+    assert detection.headline is None
+    assert detection.by_sample == {"ent_f1": Scores(("s0",), ("s0",), (1 / 2,))}
+    assert query_related.headline == 1.0
 
 
 def test_rows_without_a_headline_come_after_those_with_one_by_their_ent_f1() -> None:
@@ -246,19 +199,13 @@ def test_rows_without_a_headline_come_after_those_with_one_by_their_ent_f1() -> 
 
 def test_rows_that_are_not_shown_to_differ_share_a_rank() -> None:
     # On three samples of twelve, so that p is at least 2 / 2^3; against 0 all twelve differ.
-    ids = tuple(f"s{number}" for number in range(12))
-    higher = replace(
-        row(0.575, model="higher"),
-        by_sample={"strict_f1": Scores(ids, ids, (0.5,) * 9 + (0.8,) * 3)},
-    )
+    differing = {"strict_f1": scores((0.5,) * 9 + (0.8,) * 3)}
+    higher = replace(row(0.575, model="higher"), by_sample=differing)
 
     found = rank([row(0.5, model="lower"), row(0.0, model="none"), higher])
 
-    assert [(each.model, each.rank) for each in found] == [
-        ("higher", 1),
-        ("lower", 1),
-        ("none", 3),
-    ]
+    named = [(each.model, each.rank) for each in found]
+    assert named == [("higher", 1), ("lower", 1), ("none", 3)]
     # The spread is of the difference: none to speak of where it is the same in every sample.
     assert [each.detectable for each in found[1:]] == [found[0].detectable, found[2].detectable]
     assert found[0].detectable is not None
@@ -284,14 +231,8 @@ def test_rows_that_do_not_compete_have_intervals_if_they_have_figures_by_sample(
 
 def test_the_headline_is_the_mean_of_its_figures_by_sample() -> None:
     right, wrong = Prediction(Status.OK, related=("32",)), Prediction(Status.OK, related=("x",))
-    samples = [make_sample(f"s{number}") for number in range(3)]
-    predictions = {"s0": right, "s1": wrong, "s2": right}
-    evaluation = evaluate(Task.QUERY_RELATED, samples, predictions)
-    signature = Signature("demo", "a" * 64, Task.QUERY_RELATED, strategy="naive", model="fake/one")
 
-    found = row_of(
-        evaluation, signature, {id_: id_ for id_ in predictions}, source=Source.RUN, oracle=False
-    )
+    found = evaluated(Task.QUERY_RELATED, right, wrong, right)
 
     assert found.by_sample["f1"].values == (1.0, 0.0, 1.0)
     assert found.headline == found.by_sample["f1"].figure == 2 / 3
@@ -319,7 +260,9 @@ OURS = [*TAGGED, *KEYWORD, *PROMPTED]
 
 
 def found(rows: list[Row], name: str) -> list[Row]:
-    return list(find_rows(rows, name).values())
+    by_key = find_rows(rows, name)
+    assert list(by_key) == [(row.dataset, row.task) for row in by_key.values()]
+    return list(by_key.values())
 
 
 @pytest.mark.parametrize(
@@ -339,10 +282,6 @@ def found(rows: list[Row], name: str) -> list[Row]:
 )
 def test_a_name_is_of_a_model_and_its_strategy(name: str, expected: list[Row]) -> None:
     assert found(OURS, name) == expected
-
-
-def test_rows_are_found_by_dataset_and_task() -> None:
-    assert find_rows(OURS, GPT) == {("demo", row.task): row for row in PROMPTED}
 
 
 def test_a_model_of_several_strategies_needs_one() -> None:
@@ -370,7 +309,6 @@ def test_detection_by_a_strategy_of_its_own_belongs_to_no_other() -> None:
 
     assert found(rows, f"{GPT}:self-cot") == PROMPTED
     assert found(rows, f"{GPT}:json+3-shot") == [own]
-    assert system_name(GPT, "json+3-shot") == f"{GPT}:json+3-shot"
 
 
 def test_a_run_goes_before_a_reference_and_a_source_can_be_named() -> None:
@@ -413,9 +351,11 @@ def test_without_rows_there_is_nothing_to_name(rows: list[Row], name: str) -> No
 @pytest.mark.parametrize(
     ("model", "strategy", "name"),
     [
+        ("acme", "", "acme"),
         ("bilstm-crf", "embedding", "bilstm-crf+embedding"),
         (GPT, "self-cot", f"{GPT}:self-cot"),
         (GPT, "naive+schema", f"{GPT}:naive+schema"),
+        (GPT, "json+3-shot", f"{GPT}:json+3-shot"),
     ],
 )
 def test_a_system_is_called_as_its_users_call_it(model: str, strategy: str, name: str) -> None:

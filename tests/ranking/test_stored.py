@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.base import SKIPPED_BUDGET
 from pii_bench.ranking.rows import Source
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.stored import Collection, collect, read_runs
+from pii_bench.ranking.stored import collect, read_runs
 from pii_bench.runs import kept_scores
 from pii_bench.runs.records import Failure
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
@@ -28,137 +28,8 @@ if TYPE_CHECKING:
 
 
 ANN_FOUND = ((("Ann Lee", "PER"), ("32", "DEM")),)
-
-
-def related(results: Path) -> Run:
-    """The only run there that answers queries."""
-    (run,) = (run for run in read_runs(results).runs if run.task is Task.QUERY_RELATED)
-    return run
-
-
-def test_answers_come_with_what_the_same_system_detected(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": "no JSON"})
-    store_run(
-        tmp_path / "runs", dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"}
-    )
-
-    run = related(tmp_path)
-
-    assert (run.source, run.dataset) == (Source.RUN, dataset)
-    assert run.with_subjects == {
-        "s1": Prediction(Status.OK, ANN_FOUND, ("32",)),
-        "s2": Prediction(Status.OK, None, ()),
-    }
-    assert run.masking == {
-        "s1": Prediction(Status.OK, ANN_FOUND, ("32",)),
-        "s2": Prediction(Status.MALFORMED),
-    }
-
-
-def test_what_failed_has_no_detection_beside(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": FAILED, "s2": ""})
-
-    run = related(tmp_path)
-
-    failures = {"s1": Prediction(Status.INFRA_ERROR), "s2": Prediction(Status.EMPTY)}
-    assert run.with_subjects == failures
-    assert run.masking == failures
-
-
-def test_without_detection_there_is_no_masking(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "reference", dataset, "naive", {"s1": "### Answer: []"})
-    store_run(tmp_path / "reference", dataset, "detection", {"s1": ANN}, model="fake/two")
-
-    run = related(tmp_path)
-
-    assert run.source is Source.REFERENCE
-    assert run.detection is None
-    assert run.masking is None
-    assert run.with_subjects == {"s1": Prediction(Status.OK, None, ())}
-
-
-def test_a_run_of_another_file_or_of_none_is_left_out(tmp_path: Path) -> None:
-    dataset, gone = tiny_dataset(tmp_path / "tiny.jsonl"), tiny_dataset(tmp_path / "gone.jsonl")
-    store_run(tmp_path / "runs", changed(dataset), "naive", {"s1": "### Answer: []"})
-    store_run(tmp_path / "runs", gone, "naive", {"s1": "### Answer: []"})
-    store_run(tmp_path / "runs", gone, "detection", {"s1": ANN})
-    (tmp_path / "gone.jsonl").unlink()
-
-    found = read_runs(tmp_path)
-
-    assert found.runs == ()
-    differs, missing = sorted(found.left_out)
-    assert missing.startswith(f"runs on {gone.source}: ")
-    assert differs == (
-        f"fake/one, naive on {dataset.source}: its file has changed since; run again, only what "
-        "changed is asked"
-    )
-
-
-def test_scores_are_kept_beside_the_responses(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "?"})
-
-    first = related(tmp_path).scores
-    again = related(tmp_path)
-
-    assert first.evaluations.keys() == {Task.QUERY_RELATED, Task.MASKING}
-    assert again.scores == first
-    # Nothing was read to know them.
-    assert "answers" not in vars(again)
-
-
-def test_scores_are_made_again_when_an_answer_changes(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": "### Answer: []"})
-    before = related(tmp_path).scores.evaluations[Task.QUERY_RELATED].macro("exact")
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": '### Answer: ["32"]'})
-
-    after = related(tmp_path).scores.evaluations[Task.QUERY_RELATED].macro("exact")
-
-    assert before is not None
-    assert after is not None
-    assert (before.f1, after.f1) == (0, 1)
-
-
-def test_scores_are_made_again_when_the_code_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": "### Answer: []"})
-    first = related(tmp_path).scores
-    monkeypatch.setattr(kept_scores, "code_sha256", lambda: "other")
-
-    again = related(tmp_path)
-
-    assert again.scores == first
-    assert "answers" in vars(again)
-
-
-def test_a_damaged_file_of_scores_is_replaced(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": "### Answer: []"})
-    first = related(tmp_path).scores
-    (path,) = tmp_path.glob("runs/*/*/*.scores.npz")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:100])
-
-    assert related(tmp_path).scores == first
-    assert path.read_bytes() == whole
-
-
-def test_what_is_left_out_is_known_without_scoring(tmp_path: Path) -> None:
-    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
-    store_run(tmp_path / "runs", dataset, "naive", {"s1": "### Answer: []"})
-    found = read_runs(tmp_path)
-
-    assert found.left_out == ()
-    assert "scores" not in vars(found.runs[0])
+NONE = "### Answer: []"
+AGE = '### Answer: ["32"]'
 
 
 @pytest.fixture
@@ -171,12 +42,128 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "results" / "runs"
 
 
+def related(runs: Path) -> Run:
+    """The only run there that answers queries."""
+    (run,) = (run for run in read_runs(runs.parent).runs if run.task is Task.QUERY_RELATED)
+    return run
+
+
 def rows(runs: Path) -> dict[tuple[str, Task], Row]:
     collection = collect(runs.parent)
     assert collection.left_out == ()
     found = {(row.strategy, row.task): row for row in collection.rows}
     assert len(found) == len(collection.rows)
     return found
+
+
+def test_answers_come_with_what_the_same_system_detected(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": "no JSON"})
+    store_run(runs, dataset, "naive", {"s1": AGE, "s2": NONE})
+
+    run = related(runs)
+
+    assert (run.source, run.dataset) == (Source.RUN, dataset)
+    assert run.with_subjects == {
+        "s1": Prediction(Status.OK, ANN_FOUND, ("32",)),
+        "s2": Prediction(Status.OK, None, ()),
+    }
+    assert run.masking == {
+        "s1": Prediction(Status.OK, ANN_FOUND, ("32",)),
+        "s2": Prediction(Status.MALFORMED),
+    }
+
+
+def test_what_failed_has_no_detection_beside(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive", {"s1": FAILED, "s2": ""})
+
+    run = related(runs)
+
+    failures = {"s1": Prediction(Status.INFRA_ERROR), "s2": Prediction(Status.EMPTY)}
+    assert run.with_subjects == failures
+    assert run.masking == failures
+
+
+def test_without_detection_there_is_no_masking(runs: Path, dataset: Dataset) -> None:
+    reference = runs.parent / "reference"
+    store_run(reference, dataset, "naive", {"s1": NONE})
+    store_run(reference, dataset, "detection", {"s1": ANN}, model="fake/two")
+
+    run = related(runs)
+
+    assert run.source is Source.REFERENCE
+    assert run.detection is None
+    assert run.masking is None
+    assert run.with_subjects == {"s1": Prediction(Status.OK, None, ())}
+
+
+def test_a_run_of_another_file_or_of_none_is_left_out(
+    runs: Path, dataset: Dataset, tmp_path: Path
+) -> None:
+    gone = tiny_dataset(tmp_path / "gone.jsonl")
+    store_run(runs, changed(dataset), "naive", {"s1": NONE})
+    store_run(runs, gone, "naive", {"s1": NONE})
+    store_run(runs, gone, "detection", {"s1": ANN})
+    Path(gone.source).unlink()
+
+    found = read_runs(runs.parent)
+
+    assert found.runs == ()
+    differs, missing = sorted(found.left_out)
+    assert missing.startswith(f"runs on {gone.source}: ")
+    assert missing.endswith("No such file or directory")
+    assert differs == (
+        f"fake/one, naive on {dataset.source}: its file has changed since; run again, only what "
+        "changed is asked"
+    )
+
+
+def test_scores_are_kept_beside_the_responses(
+    runs: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
+    store_run(runs, dataset, "naive", {"s1": AGE, "s2": "?"})
+
+    first = related(runs).scores
+    again = related(runs)
+
+    assert first.evaluations.keys() == {Task.QUERY_RELATED, Task.MASKING}
+    assert again.scores == first
+    # Nothing was read to know them.
+    assert "answers" not in vars(again)
+    monkeypatch.setattr(kept_scores, "code_sha256", lambda: "other")
+    with_other_code = related(runs)
+    assert with_other_code.scores == first
+    assert "answers" in vars(with_other_code)
+
+
+def test_scores_are_made_again_when_an_answer_changes(runs: Path, dataset: Dataset) -> None:
+    figures = []
+    for answer in (NONE, AGE):
+        store_run(runs, dataset, "naive", {"s1": answer})
+        mean = related(runs).scores.evaluations[Task.QUERY_RELATED].macro("exact")
+        figures.append(mean and mean.f1)
+
+    assert figures == [0, 1]
+
+
+def test_a_damaged_file_of_scores_is_replaced(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "naive", {"s1": NONE})
+    first = related(runs).scores
+    (path,) = runs.glob("*/*/*.scores.npz")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+
+    assert related(runs).scores == first
+    assert path.read_bytes() == whole
+
+
+def test_what_is_left_out_is_known_without_scoring(runs: Path, dataset: Dataset) -> None:
+    store_run(runs, dataset, "naive", {"s1": NONE})
+    found = read_runs(runs.parent)
+
+    assert found.left_out == ()
+    assert "scores" not in vars(found.runs[0])
 
 
 def test_no_results_are_no_rows(tmp_path: Path) -> None:
@@ -197,12 +184,8 @@ def test_a_detection_run_is_one_row(runs: Path, dataset: Dataset) -> None:
 
     (row,) = collect(runs.parent).rows
 
-    assert (row.source, row.model, row.strategy, row.task) == (
-        Source.RUN,
-        "fake/one",
-        "detection",
-        Task.DETECTION,
-    )
+    identity = (row.source, row.model, row.strategy, row.task)
+    assert identity == (Source.RUN, "fake/one", "detection", Task.DETECTION)
     # 1 and 2 * 1 * 1/2 / (1 + 1/2) = 2/3.
     assert row.headline == pytest.approx((1 + 2 / 3) / 2)
     assert (row.scored, row.gold, row.complete) == (2, 2, True)
@@ -210,7 +193,7 @@ def test_a_detection_run_is_one_row(runs: Path, dataset: Dataset) -> None:
 
 def test_masking_is_composed_of_both_answers(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"})
+    store_run(runs, dataset, "naive", {"s1": AGE, "s2": NONE})
 
     masking = rows(runs)["naive", Task.MASKING]
 
@@ -229,7 +212,7 @@ def test_samples_of_one_description_are_one_cluster(runs: Path, tmp_path: Path) 
     twins = [sample_record("s1"), sample_record("s2", description="Ann Lee is 32 years old.")]
     write_lines(tmp_path / "twins.jsonl", [*twins, sample_record("s3", query="May I vote?")])
     dataset = load_dataset(str(tmp_path / "twins.jsonl"))
-    for prompt, answer in (("detection", ANN), ("naive", '### Answer: ["32"]')):
+    for prompt, answer in (("detection", ANN), ("naive", AGE)):
         store_run(runs, dataset, prompt, {"s1": answer, "s2": "None.", "s3": answer})
 
     found = {task: row.by_sample[row.headline_name] for (_, task), row in rows(runs).items()}
@@ -240,17 +223,19 @@ def test_samples_of_one_description_are_one_cluster(runs: Path, tmp_path: Path) 
     assert found[Task.MASKING] == Scores(ids, clusters, values, (values, (1.0, 1.0, 1.0)))
 
 
-def test_one_detection_run_serves_every_strategy(runs: Path, dataset: Dataset) -> None:
+def test_one_detection_run_serves_every_strategy_and_the_one_told_gold_is_marked(
+    runs: Path, dataset: Dataset
+) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    for strategy in ("naive", "self-cot"):
-        store_run(runs, dataset, strategy, {"s1": "### Answer: []", "s2": "### Answer: []"})
+    for strategy in ("naive", "naive-choice"):
+        store_run(runs, dataset, strategy, {"s1": NONE, "s2": NONE})
 
-    assert list(rows(runs)) == [
-        ("detection", Task.DETECTION),
-        ("naive", Task.QUERY_RELATED),
-        ("naive", Task.MASKING),
-        ("self-cot", Task.QUERY_RELATED),
-        ("self-cot", Task.MASKING),
+    assert [(key, row.oracle) for key, row in rows(runs).items()] == [
+        (("detection", Task.DETECTION), False),
+        (("naive", Task.QUERY_RELATED), False),
+        (("naive", Task.MASKING), False),
+        (("naive-choice", Task.QUERY_RELATED), True),
+        (("naive-choice", Task.MASKING), True),
     ]
 
 
@@ -267,7 +252,7 @@ def test_detection_of_anything_else_composes_nothing(
         model="fake/two" if other == "model" else "fake/one",
         settings={"endpoint": "http://b"} if other == "settings" else {},
     )
-    store_run(runs, dataset, "naive", {"s1": "### Answer: []", "s2": "### Answer: []"})
+    store_run(runs, dataset, "naive", {"s1": NONE, "s2": NONE})
 
     assert Task.MASKING not in {row.task for row in collect(runs.parent).rows}
 
@@ -278,9 +263,8 @@ def test_masking_that_lacks_only_a_setting_is_left_out_with_the_reason(
     settings = {"onnxruntime": "1.32.0", "seed": 1}
     store_run(runs, dataset, "detection", {"s1": ANN}, settings=settings)
     for strategy, version in (("naive", "1.31.1"), ("self-cot", "1.32.0")):
-        answers = {"s1": "### Answer: []"}
         settings = {"onnxruntime": version, "seed": 1}
-        store_run(runs, dataset, strategy, answers, settings=settings)
+        store_run(runs, dataset, strategy, {"s1": NONE}, settings=settings)
 
     (reason,) = collect(runs.parent).left_out
     assert reason == (
@@ -300,27 +284,6 @@ def test_every_reference_run_of_queries_has_the_detection_for_masking(tmp_path: 
     assert [run.manifest for run in answers if run.detection is None] == []
 
 
-def test_the_strategy_that_is_told_gold_is_marked(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    store_run(runs, dataset, "naive-choice", {"s1": "### Answer: []", "s2": "### Answer: []"})
-
-    found = rows(runs)
-
-    assert not found["detection", Task.DETECTION].oracle
-    assert found["naive-choice", Task.QUERY_RELATED].oracle
-    assert found["naive-choice", Task.MASKING].oracle
-
-
-AWAY = "fake (https://api.example.org/v1)"
-
-
-def test_a_row_says_who_was_sent_unmasked_text(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=AWAY)
-    store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
-
-    assert {row.unmasked_text_to for row in rows(runs).values()} == {AWAY}
-
-
 def test_of_recorded_answers_nobody_knows_who_was_sent_the_text(
     runs: Path, dataset: Dataset
 ) -> None:
@@ -330,46 +293,66 @@ def test_of_recorded_answers_nobody_knows_who_was_sent_the_text(
 
 
 def test_masking_was_sent_to_whoever_was_sent_either_question(runs: Path, dataset: Dataset) -> None:
+    away = "fake (https://api.example.org/v1)"
     store_run(runs, dataset, "detection", {"s1": ANN}, unmasked_text_to=UNKNOWN_RECIPIENT)
-    store_run(runs, dataset, "naive", {"s1": "### Answer: []"}, unmasked_text_to=AWAY)
+    store_run(runs, dataset, "naive", {"s1": NONE}, unmasked_text_to=away)
+    store_run(runs, dataset, "detection", {"s1": ANN}, model="b", unmasked_text_to=away)
+    store_run(runs, dataset, "self-cot", {"s1": NONE}, model="b", unmasked_text_to=away)
 
-    found = rows(runs)
+    found = {(row.strategy, row.task): row for row in collect(runs.parent).rows}
 
-    assert found["naive", Task.QUERY_RELATED].unmasked_text_to == AWAY
-    assert found["naive", Task.MASKING].unmasked_text_to == f"unknown, {AWAY}"
+    assert found["naive", Task.QUERY_RELATED].unmasked_text_to == away
+    assert found["naive", Task.MASKING].unmasked_text_to == f"unknown, {away}"
+    assert found["self-cot", Task.MASKING].unmasked_text_to == away
 
 
-def test_a_failure_of_the_model_is_scored_and_a_failed_call_is_not(
-    runs: Path, dataset: Dataset
+SCHEMA = {"output": "schema"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "answers", "scored", "rates"),
+    [
+        # A failure of the model is scored, a failed call is not.
+        (
+            "naive",
+            {"s1": "No idea, sorry.", "s2": FAILED},
+            1,
+            {Status.MALFORMED: 1 / 2, Status.INFRA_ERROR: 1 / 2},
+        ),
+        (
+            "naive",
+            {"s1": Failure(SKIPPED_BUDGET, ""), "s2": FAILED},
+            0,
+            {Status.SKIPPED_BUDGET: 1 / 2, Status.INFRA_ERROR: 1 / 2},
+        ),
+        # Shares are of the samples that were asked. An answer of text is no answer by schema.
+        ("naive+schema", {"s1": AGE}, 1, {Status.MALFORMED: 1}),
+    ],
+)
+def test_samples_without_an_answer_are_counted_by_their_status(
+    runs: Path,
+    dataset: Dataset,
+    strategy: str,
+    answers: dict[str, Any],
+    scored: int,
+    rates: dict[Status, float],
 ) -> None:
-    store_run(runs, dataset, "naive", {"s1": "No idea, sorry.", "s2": FAILED})
+    settings = SCHEMA if strategy.endswith("schema") else {}
+    store_run(runs, dataset, strategy, answers, settings=settings)
 
-    row = rows(runs)["naive", Task.QUERY_RELATED]
+    row = rows(runs)[strategy, Task.QUERY_RELATED]
 
-    assert (row.scored, row.gold, row.complete) == (1, 2, False)
-    assert row.headline == 0.0
-    assert row.rates is not None
-    assert row.rates[Status.MALFORMED] == row.rates[Status.INFRA_ERROR] == 1 / 2
-
-
-def test_a_call_that_the_budget_forbade_is_told_from_one_that_failed(
-    runs: Path, dataset: Dataset
-) -> None:
-    store_run(runs, dataset, "naive", {"s1": Failure(SKIPPED_BUDGET, ""), "s2": FAILED})
-
-    row = rows(runs)["naive", Task.QUERY_RELATED]
-
-    assert row.scored == 0
-    assert row.rates is not None
-    assert row.rates[Status.SKIPPED_BUDGET] == row.rates[Status.INFRA_ERROR] == 1 / 2
+    assert (row.scored, row.gold, row.complete) == (scored, 2, False)
+    assert row.headline == (0.0 if scored else None)
+    assert row.rates == dict.fromkeys(Status, 0) | rates
 
 
 VOTE = {"temperature": 0.7, "votes": 3}
 
 
 def test_the_majority_of_the_draws_is_the_answer(runs: Path, dataset: Dataset) -> None:
-    both, none = '### Answer: ["32", "Ann Lee"]', "### Answer: []"
-    draws = {"s1": [both, '### Answer: ["32"]', none], "s2": ["", none, '### Answer: ["40"]']}
+    both = '### Answer: ["32", "Ann Lee"]'
+    draws = {"s1": [both, AGE, NONE], "s2": ["", NONE, '### Answer: ["40"]']}
     store_run(runs, dataset, "self-consistency-vote", draws, settings=VOTE)
 
     row = rows(runs)["self-consistency-vote", Task.QUERY_RELATED]
@@ -384,7 +367,7 @@ def test_masking_by_a_vote_takes_the_detection_of_the_same_model(
     runs: Path, dataset: Dataset
 ) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    draws = {"s1": ['### Answer: ["32"]'] * 3, "s2": ['### Answer: ["40"]'] * 3}
+    draws = {"s1": [AGE] * 3, "s2": ['### Answer: ["40"]'] * 3}
     store_run(runs, dataset, "self-consistency-vote", draws, settings=VOTE)
 
     masking = rows(runs)["self-consistency-vote", Task.MASKING]
@@ -407,19 +390,16 @@ def test_a_vote_takes_no_detection_of_another_endpoint(
     assert f"(endpoint {endpoint}, not absent)" in reason
 
 
-SCHEMA = {"output": "schema"}
-ANN_BY_SCHEMA = (
-    '{"subjects": [{"entities":'
-    ' [{"text": "Ann Lee", "type": "PER"}, {"text": "32", "type": "DEM"}]}]}'
-)
-
-
 def test_both_outputs_live_beside_each_other_and_are_not_mixed(
     runs: Path, dataset: Dataset
 ) -> None:
+    ann_by_schema = (
+        '{"subjects": [{"entities":'
+        ' [{"text": "Ann Lee", "type": "PER"}, {"text": "32", "type": "DEM"}]}]}'
+    )
     store_run(runs, dataset, "detection", {"s1": BO})
-    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]'})
-    store_run(runs, dataset, "detection+schema", {"s1": ANN_BY_SCHEMA}, settings=SCHEMA)
+    store_run(runs, dataset, "naive", {"s1": AGE})
+    store_run(runs, dataset, "detection+schema", {"s1": ann_by_schema}, settings=SCHEMA)
     store_run(runs, dataset, "naive+schema", {"s1": '{"answer": ["32"]}'}, settings=SCHEMA)
 
     found = rows(runs)
@@ -435,19 +415,9 @@ def test_both_outputs_live_beside_each_other_and_are_not_mixed(
     assert "|output:schema|" in found["naive+schema", Task.MASKING].signature
 
 
-def test_an_answer_of_text_in_a_run_of_schemas_is_malformed(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "naive+schema", {"s1": '### Answer: ["32"]'}, settings=SCHEMA)
-
-    row = rows(runs)["naive+schema", Task.QUERY_RELATED]
-
-    assert row.rates is not None
-    # Of the samples that were asked.
-    assert row.rates[Status.MALFORMED] == 1
-
-
 def test_a_sample_with_half_an_answer_is_not_masked(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN})
-    store_run(runs, dataset, "naive", {"s1": '### Answer: ["32"]', "s2": "### Answer: []"})
+    store_run(runs, dataset, "naive", {"s1": AGE, "s2": NONE})
 
     masking = rows(runs)["naive", Task.MASKING]
 
@@ -455,21 +425,12 @@ def test_a_sample_with_half_an_answer_is_not_masked(runs: Path, dataset: Dataset
 
 
 def test_an_answer_after_a_failed_call_counts(runs: Path, dataset: Dataset) -> None:
-    files = store_run(runs, dataset, "naive", {"s1": FAILED, "s2": "### Answer: []"})
-    again = store_run(runs, dataset, "self-cot", {"s1": "### Answer: []"})
+    files = store_run(runs, dataset, "naive", {"s1": FAILED, "s2": NONE})
+    again = store_run(runs, dataset, "self-cot", {"s1": NONE})
     with files.responses.open("ab") as file:
         file.write(again.responses.read_bytes())
 
     assert rows(runs)["naive", Task.QUERY_RELATED].scored == 2
-
-
-def test_runs_and_reference_runs_are_both_there(runs: Path, dataset: Dataset) -> None:
-    for folder in (runs, runs.parent / "reference"):
-        store_run(folder, dataset, "detection", {"s1": ANN, "s2": BO})
-
-    found = collect(runs.parent).rows
-
-    assert [row.source for row in found] == [Source.RUN, Source.REFERENCE]
 
 
 def test_a_run_that_was_interrupted_is_read_up_to_its_torn_line(
@@ -498,61 +459,34 @@ def test_without_queries_there_is_only_detection(runs: Path, tmp_path: Path) -> 
     assert list(rows(runs)) == [("detection", Task.DETECTION)]
 
 
-def test_a_dataset_that_changed_since_is_left_out_with_the_reason(
-    runs: Path, dataset: Dataset
+@pytest.mark.parametrize(
+    ("folder", "remedies"),
+    [
+        (
+            "runs",
+            (
+                "run again: it is written again, and the answers next to it are used again",
+                "run again: the line is moved away, and only its sample is asked again",
+            ),
+        ),
+        ("reference", ("restore the file from where the results came",) * 2),
+    ],
+)
+def test_what_cannot_be_read_is_left_out_with_what_to_do(
+    runs: Path, dataset: Dataset, folder: str, remedies: tuple[str, str]
 ) -> None:
-    store_run(runs, changed(dataset), "detection", {"s1": ANN, "s2": BO})
-
-    collection = collect(runs.parent)
-
-    assert collection.rows == ()
-    (reason,) = collection.left_out
-    assert reason.startswith(f"fake/one, detection on {dataset.source}: its file has changed since")
-
-
-def test_a_dataset_that_is_gone_is_told_once(runs: Path, dataset: Dataset, tmp_path: Path) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    store_run(runs, dataset, "naive", {"s1": "### Answer: []"})
-    (tmp_path / "tiny.jsonl").unlink()
-
-    collection = collect(runs.parent)
-
-    assert collection.rows == ()
-    (reason,) = collection.left_out
-    assert reason.startswith(f"runs on {dataset.source}: ")
-    assert reason.endswith("No such file or directory")
-
-
-def test_a_run_with_a_broken_manifest_is_left_out(runs: Path, dataset: Dataset) -> None:
-    path = store_run(runs, dataset, "detection", {"s1": ANN}).manifest
-    path.write_text("{}")
-
-    reason = f"{path}: no manifest of a run: record: 'system' is missing"
-    remedy = "run again: it is written again, and the answers next to it are used again"
-    assert collect(runs.parent) == Collection((), (f"{reason}; {remedy}",))
-
-
-def test_of_a_broken_line_the_sample_lacks_an_answer(runs: Path, dataset: Dataset) -> None:
-    path = store_run(runs, dataset, "detection", {"s1": ANN, "s2": ANN}).responses
-    whole = path.read_bytes()
-    path.write_bytes(b"{}\n" + whole.splitlines(keepends=True)[1])
+    root = runs.parent / folder
+    lines = store_run(root, dataset, "detection", {"s1": ANN, "s2": ANN}).responses
+    lines.write_bytes(b"{}\n" + lines.read_bytes().splitlines(keepends=True)[1])
+    manifest = store_run(root, dataset, "naive", {"s1": AGE}).manifest
+    manifest.write_text("{}")
 
     found = collect(runs.parent)
 
-    remedy = "run again: the line is moved away, and only its sample is asked again"
-    assert found.left_out == (f"{path}:1: record: 'id' is missing; {remedy}",)
-    assert [(row.scored, row.gold) for row in found.rows] == [(1, len(dataset.samples))]
-
-
-def test_what_came_with_the_results_is_to_be_restored(runs: Path, dataset: Dataset) -> None:
-    reference = runs.parent / "reference"
-    line = store_run(reference, dataset, "detection", {"s1": ANN}).responses
-    line.write_text("{}\n")
-    run = store_run(reference, dataset, "naive", {"s1": ANN}).manifest
-    run.write_text("{}")
-
-    remedy = "restore the file from where the results came"
-    assert collect(runs.parent).left_out == (
-        f"{run}: no manifest of a run: record: 'system' is missing; {remedy}",
-        f"{line}:1: record: 'id' is missing; {remedy}",
+    of_manifest, of_line = remedies
+    assert found.left_out == (
+        f"{manifest}: no manifest of a run: record: 'system' is missing; {of_manifest}",
+        f"{lines}:1: record: 'id' is missing; {of_line}",
     )
+    # The sample of a broken line lacks an answer.
+    assert [(row.task, row.scored, row.gold) for row in found.rows] == [(Task.DETECTION, 1, 2)]
