@@ -33,23 +33,6 @@ def record(response: Completion | Draws | Failure) -> RunRecord:
     return RunRecord("s1", "hash", response)
 
 
-@pytest.mark.parametrize(
-    ("review_seconds", "review_share"),
-    [(20, 1.0), (60, 1 / 3)],
-    ids=["all are checked, in a third of the time", "a third is done again"],
-)
-def test_the_example_of_the_source(review_seconds: float, review_share: float) -> None:
-    # The source has the two sums alone; these assumptions are ours. By hand: 100,000 minutes are
-    # 1,666.67 h, at 20 USD 33,333.33. A third of that is 11,111.11; 100,000 x 0.00015 is 15.
-    assumed = Assumptions(100_000, 20, 60, review_seconds, review_share)
-
-    found = bill(assumed, usd_per_document=0.00015, seconds_per_document=None)
-
-    assert found.total_usd is not None
-    assert f"{found.total_usd:,.0f}" == "11,126"
-    assert f"{found.by_hand_usd:,.0f}" == "33,333"
-
-
 def test_people_check_a_share_and_mask_what_failed() -> None:
     # 3,600 documents; a second for each is an hour. A quarter failed: 900 x 60 s = 15 h by hand.
     # Of the other 2,700 half are checked: 1,350 x 20 s = 7.5 h. 22.5 h at 10 USD are 225.

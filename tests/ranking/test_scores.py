@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,6 @@ from pii_bench.ranking.scores import (
     cluster_sums,
     clusters_of,
     difference_interval,
-    figures_of,
     intervals,
     scores_of,
 )
@@ -25,6 +26,9 @@ from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import make_sample
 from tests.ranking.of_values import parted, scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 SAMPLES = [
     make_sample("s1"),
@@ -71,39 +75,27 @@ def test_h_of_masking_is_made_of_protection_and_retention() -> None:
     assert found.figure == pytest.approx(2 * (1 / 3) * (2 / 3))
 
 
-class TestContributions:
-    """Figures by sample whose mean is the figure of all."""
-
-    def test_of_a_mean_they_are_the_values(self) -> None:
-        assert scores([0.25, 0.5]).contributions == (0.25, 0.5)
-
-    def test_of_h_they_are_weighed_by_its_slopes(self) -> None:
+@pytest.mark.parametrize(
+    ("whole", "expected"),
+    [
+        (scores([0.25, 0.5]), (0.25, 0.5)),
         # P = 3/4 and R = 1/4: slopes 2 / 16 and 2 * 9 / 16.
-        both = parted([1, 0.5], [0, 0.5])
-
-        assert both.contributions == (1 / 8, 0.5 / 8 + 0.5 * 9 / 8)
-        assert sum(both.contributions) / 2 == both.figure == 2 * (3 / 16) / 1
-
-    def test_of_nothing_they_are_nothing(self) -> None:
-        assert parted([0, 0], [0, 0]).contributions == (0, 0)
-
-    @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
-    def test_their_mean_is_the_figure(self, drawn: list[tuple[float, float]]) -> None:
-        both = parted([p for p, _ in drawn], [r for _, r in drawn])
-
-        assert sum(both.contributions) / len(drawn) == pytest.approx(both.figure)
-        assert both.minus(both) == scores([0.0] * len(drawn))
+        (parted([1, 0.5], [0, 0.5]), (1 / 8, 0.5 / 8 + 0.5 * 9 / 8)),
+        (parted([0, 0], [0, 0]), (0, 0)),
+    ],
+)
+def test_contributions_are_the_values_or_weighed_by_the_slopes_of_h(
+    whole: Scores, expected: tuple[float, ...]
+) -> None:
+    assert whole.contributions == expected
 
 
-def test_a_part_of_h_has_both_of_its_parts() -> None:
-    both = parted([1, 0.5, 0], [0, 0.5, 1], clusters="aab")
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
+def test_the_mean_of_contributions_is_the_figure(drawn: list[tuple[float, float]]) -> None:
+    both = parted([p for p, _ in drawn], [r for _, r in drawn])
 
-    assert both.on({"s1", "s2"}) == Scores(("s1", "s2"), ("a", "b"), (0.5, 0), ((0.5, 0), (0.5, 1)))
-
-
-def test_figures_are_made_of_columns() -> None:
-    assert figures_of(np.array([[0.5], [0.25]])).tolist() == [0.5, 0.25]
-    assert figures_of(np.array([[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]])).tolist() == [0.5, 0.0, 0.0]
+    assert sum(both.contributions) / len(drawn) == pytest.approx(both.figure)
+    assert both.minus(both) == scores([0.0] * len(drawn))
 
 
 def test_an_evaluation_of_no_scored_sample_has_no_figures() -> None:
@@ -123,9 +115,11 @@ def test_scores_of_no_samples_or_unequal_lengths_are_refused(
 
 def test_scores_on_some_of_their_samples() -> None:
     whole = scores([0.25, 0.5, 1.0], clusters="aba")
+    both = parted([1, 0.5, 0], [0, 0.5, 1], clusters="aab")
 
     assert whole.on({"s2", "s0", "another"}) == Scores(("s0", "s2"), ("a", "a"), (0.25, 1.0))
     assert whole.on({"another"}) is None
+    assert both.on({"s1", "s2"}) == Scores(("s1", "s2"), ("a", "b"), (0.5, 0), ((0.5, 0), (0.5, 1)))
 
 
 def test_a_difference_is_taken_sample_by_sample() -> None:
@@ -140,20 +134,14 @@ def test_there_is_no_difference_on_other_samples_or_clusters(other: Scores) -> N
         scores([0.5, 0.5]).minus(other)
 
 
-def test_h_has_two_columns_of_sums() -> None:
-    sums, sizes = cluster_sums([parted([1, 0], [0, 0.5]), scores([0.25, 0.75])])
-
-    assert sums.tolist() == [[1.0, 0.0, 0.25], [0.0, 0.5, 0.75]]
-    assert sizes.tolist() == [1.0, 1.0]
-
-
 def test_sums_and_sizes_of_clusters_are_in_the_order_of_their_first_samples() -> None:
     first = scores([0.25, 0.5, 0.75], clusters="bab")
-    second = scores([1.0, 0.0, 1.0], clusters="bab")
+    # H has two columns.
+    second = parted([1.0, 0.0, 1.0], [0.0, 0.25, 0.5], clusters="bab")
 
     sums, sizes = cluster_sums([first, second])
 
-    assert sums.tolist() == [[1.0, 2.0], [0.5, 0.0]]
+    assert sums.tolist() == [[1.0, 2.0, 0.5], [0.5, 0.0, 0.25]]
     assert sizes.tolist() == [2.0, 1.0]
 
 
@@ -169,33 +157,13 @@ def test_there_are_as_many_resamples_as_the_issue_asks_for() -> None:
     assert RESAMPLES >= 2_000
 
 
-def test_with_the_same_draws_scipy_has_the_same_interval() -> None:
-    sample = drawn(150)
-
-    (found,) = intervals([sample])
-
+def assert_as_by_scipy(
+    found: Interval | None, data: Sequence[np.ndarray], statistic: Callable[..., np.ndarray]
+) -> None:
+    """Compare with the interval that scipy computes from the same draws."""
     expected = stats.bootstrap(
-        (sample.values,),
-        np.mean,
-        n_resamples=RESAMPLES,
-        batch=1_000,
-        confidence_level=LEVEL,
-        method="percentile",
-        random_state=np.random.RandomState(SEED),
-    ).confidence_interval
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-def test_clusters_are_drawn_whole_as_scipy_draws_pairs_of_sum_and_size() -> None:
-    sample = drawn(150, clusters=40)
-    sums, sizes = cluster_sums([sample])
-
-    (found,) = intervals([sample])
-
-    expected = stats.bootstrap(
-        (sums[:, 0], sizes),
-        lambda total, size, axis: total.sum(axis=axis) / size.sum(axis=axis),
+        data,
+        statistic,
         n_resamples=RESAMPLES,
         batch=1_000,
         paired=True,
@@ -205,6 +173,22 @@ def test_clusters_are_drawn_whole_as_scipy_draws_pairs_of_sum_and_size() -> None
     ).confidence_interval
     assert found is not None
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("clusters", [None, 40])
+def test_clusters_are_drawn_whole_as_scipy_draws_pairs_of_sum_and_size(
+    clusters: int | None,
+) -> None:
+    sample = drawn(150, clusters)
+    sums, sizes = cluster_sums([sample])
+
+    (found,) = intervals([sample])
+
+    assert_as_by_scipy(
+        found,
+        (sums[:, 0], sizes),
+        lambda total, size, axis: total.sum(axis=axis) / size.sum(axis=axis),
+    )
 
 
 def h(protection: np.ndarray, retention: np.ndarray, axis: int) -> np.ndarray:
@@ -221,18 +205,7 @@ def test_h_is_computed_anew_of_both_means_of_the_same_draws() -> None:
 
     (found,) = intervals([parted(protection.tolist(), retention.tolist())])
 
-    expected = stats.bootstrap(
-        (protection, retention),
-        h,
-        n_resamples=RESAMPLES,
-        batch=1_000,
-        paired=True,
-        confidence_level=LEVEL,
-        method="percentile",
-        random_state=np.random.RandomState(SEED),
-    ).confidence_interval
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert_as_by_scipy(found, (protection, retention), h)
 
 
 def test_the_interval_of_a_difference_of_two_h_is_of_the_same_draws() -> None:
@@ -241,24 +214,15 @@ def test_the_interval_of_a_difference_of_two_h_is_of_the_same_draws() -> None:
 
     found = difference_interval(parted(a.tolist(), b.tolist()), parted(c.tolist(), d.tolist()))
 
-    expected = stats.bootstrap(
-        (a, b, c, d),
-        lambda a, b, c, d, axis: h(a, b, axis) - h(c, d, axis),
-        n_resamples=RESAMPLES,
-        batch=1_000,
-        paired=True,
-        confidence_level=LEVEL,
-        method="percentile",
-        random_state=np.random.RandomState(SEED),
-    ).confidence_interval
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert_as_by_scipy(found, (a, b, c, d), lambda a, b, c, d, axis: h(a, b, axis) - h(c, d, axis))
 
 
-def test_one_description_tells_no_difference() -> None:
+def test_one_description_tells_nothing_of_others() -> None:
     one = scores([0.5, 1.0], clusters="aa")
 
+    assert intervals([one]) == [None]
     assert difference_interval(one, one) is None
+    assert intervals([]) == []
     with pytest.raises(ValueError, match="same samples"):
         difference_interval(one, scores([0.5]))
 
@@ -289,11 +253,6 @@ def test_an_interval_does_not_hang_on_the_other_scores() -> None:
         *intervals([both]),
         Interval(0.5, 0.5),
     ]
-
-
-def test_one_description_tells_nothing_of_others() -> None:
-    assert intervals([scores([0.5, 1.0], clusters="aa")]) == [None]
-    assert intervals([]) == []
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))

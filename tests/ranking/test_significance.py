@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -108,22 +109,18 @@ def test_where_no_random_flip_reaches_the_difference_p_is_above_0_and_bounded() 
     assert p_of([0.25] * 16) == 1 / (FLIPS + 1)
 
 
-def test_the_order_of_two_systems_does_not_matter() -> None:
-    random = np.random.default_rng(5)
-    first, second = (scores(random.random(30).tolist()) for _ in range(2))
-
-    assert p_values([first, second]) == p_values([second, first])
-
-
-def test_a_pair_has_the_same_p_among_others() -> None:
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_pair_has_the_same_p_among_others_and_in_the_other_order(parts: int) -> None:
     random = np.random.default_rng(6)
-    systems = [scores(random.random(30).tolist()) for _ in range(3)]
+    drawn = [random.random((parts, 30)).tolist() for _ in range(3)]
+    systems = [scores(*each) if parts == 1 else parted(*each) for each in drawn]
 
     pairs = p_values(systems)
 
     assert list(pairs) == [(0, 1), (0, 2), (1, 2)]
     for (i, j), p in pairs.items():
         assert p_values([systems[i], systems[j]]) == {(0, 1): p}
+        assert p_values([systems[j], systems[i]]) == {(0, 1): p}
 
 
 class TestH:
@@ -133,21 +130,17 @@ class TestH:
     FOUR = st.tuples(EIGHTHS, EIGHTHS, EIGHTHS, EIGHTHS)
 
     @staticmethod
-    def difference(rows: list[tuple[float, ...]], exchanged: int) -> float:
-        """Of the two H where some rows change sides, counted plainly."""
-        sums = [0.0] * 4
-        for number, (p, r, q, s) in enumerate(rows):
-            kept = not exchanged >> number & 1
-            for place, value in enumerate((p, r, q, s) if kept else (q, s, p, r)):
-                sums[place] += value
-        p, r, q, s = sums
-        first = 2 * p * r / (p + r) if p + r else 0.0
-        return first - (2 * q * s / (q + s) if q + s else 0.0)
-
-    def exact(self, rows: list[tuple[float, ...]]) -> float:
-        observed = abs(self.difference(rows, 0))
-        found = [abs(self.difference(rows, each)) for each in range(2 ** len(rows))]
-        return sum(each >= observed - 1e-9 for each in found) / len(found)
+    def exact(rows: list[tuple[float, ...]]) -> float:
+        """The share of all exchanges that reach the difference of none."""
+        differences = []
+        for exchanged in product([False, True], repeat=len(rows)):
+            changed = [
+                (q, s, p, r) if change else (p, r, q, s)
+                for (p, r, q, s), change in zip(rows, exchanged, strict=True)
+            ]
+            p, r, q, s = zip(*changed, strict=True)
+            differences.append(abs(parted(p, r).figure - parted(q, s).figure))
+        return float(np.mean([each >= differences[0] - 1e-9 for each in differences]))
 
     @staticmethod
     def p_of(rows: list[tuple[float, ...]]) -> float:
@@ -203,25 +196,18 @@ class TestH:
         assert 0 < clear < 1e-9
         assert self.p_of([(1, 1, 0.5, 0.5)] * 20) == pytest.approx(1 / (FLIPS + 1))
 
-    def test_a_pair_has_the_same_p_among_others(self) -> None:
-        random = np.random.default_rng(6)
-        systems = [parted(*random.random((2, 30)).tolist()) for _ in range(3)]
-
-        for (i, j), p in p_values(systems).items():
-            assert p_values([systems[j], systems[i]]) == {(0, 1): p}
-
-    def test_h_and_a_mean_are_not_compared(self) -> None:
-        with pytest.raises(ValueError, match="one kind of figure"):
-            p_values([parted([1, 0], [1, 1]), scores([1, 0])])
-
 
 def test_fewer_than_two_systems_are_no_pair() -> None:
     assert p_values([]) == p_values([scores([0.5])]) == {}
 
 
-def test_systems_on_other_samples_are_not_compared() -> None:
+def test_systems_on_other_samples_or_with_other_figures_are_not_compared() -> None:
     with pytest.raises(ValueError, match="same samples"):
         p_values([scores([0.5, 0.5]), scores([0.5, 0.5, 0.5])])
+    with pytest.raises(ValueError, match="same samples"):
+        ranked([UNEVEN, scores([0.5] * 39)])
+    with pytest.raises(ValueError, match="one kind of figure"):
+        p_values([parted([1, 0], [1, 1]), scores([1, 0])])
 
 
 @pytest.mark.parametrize(
@@ -335,16 +321,8 @@ def test_samples_where_they_differ_most_come_first_and_equals_not_at_all() -> No
 
     assert found is not None
     assert found.most_different(3) == [("s3", 1.0, 0.0), ("s4", 1.0, 0.0), ("s0", 1.0, 0.5)]
-    assert [sample_id for sample_id, _, _ in found.most_different(10)] == [
-        *("s3", "s4", "s0"),
-        *("s2", "s5"),
-    ]
-
-
-def test_samples_are_told_apart_by_which_is_higher() -> None:
-    found = compare(FIRST, SECOND)
-
-    assert found is not None
+    named = [sample_id for sample_id, _, _ in found.most_different(10)]
+    assert named == ["s3", "s4", "s0", "s2", "s5"]
     assert found.tally() == (4, 1, 1)
 
 
@@ -357,9 +335,6 @@ def test_only_samples_that_both_have_are_compared() -> None:
     assert found is not None
     assert found.first == Scores(("s1", "s3"), ("s1", "s3"), (0.5, 1.0))
     assert found.second == Scores(("s1", "s3"), ("s1", "s3"), (0.5, 0.5))
-
-
-def test_without_a_sample_in_common_there_is_nothing_to_compare() -> None:
     assert compare(FIRST, Scores(("s9",), ("s9",), (1.0,))) is None
 
 
@@ -377,42 +352,33 @@ def test_two_h_differ_by_more_than_the_mean_of_their_samples() -> None:
     assert found.tally() == (0, 8, 0)
 
 
-def ranks(*systems: float | list[float]) -> list[int]:
-    """Ranks of systems by their figures on 40 samples; one figure is the same on each."""
+BETTER_ON_SIX = [0.6] * 6 + [0.5] * 34
+
+
+@pytest.mark.parametrize(
+    ("systems", "expected"),
+    [
+        # Ranks are in the order given; equal systems share one, and the next one is free.
+        ([0.5, 0.9, 0.1], [2, 1, 3]),
+        ([0.9, 0.5, 0.5, 0.1], [1, 2, 2, 4]),
+        # 5 or 6 of 40 samples differ, all the same way: p is 2 / 2^5 or 2 / 2^6.
+        ([[0.6] * 5 + [0.5] * 35, 0.5], [1, 1]),
+        ([BETTER_ON_SIX, 0.5], [1, 2]),
+        # With two pairs of p = 1 beside it, p = 2 / 2^6 = 0.031 is corrected to 0.094.
+        ([BETTER_ON_SIX, 0.5, BETTER_ON_SIX], [1, 1, 1]),
+        # A mean of 0.525 that differs from neither of the two that differ.
+        ([0.55, [0.0, 1.0] * 19 + [1.0, 1.0], 0.5], [1, 1, 2]),
+        # 0.6 is better than 0.55 on every sample; that it is better than an uneven system is not
+        # shown, which so has a smaller rank than a higher mean.
+        ([0.6, 0.55, [0.0, 1.0] * 20], [1, 2, 1]),
+    ],
+)
+def test_ranks_count_the_systems_that_are_significantly_better(
+    systems: list[float | list[float]], expected: list[int]
+) -> None:
     whole = [each if isinstance(each, list) else [each] * 40 for each in systems]
-    return [standing.rank for standing in ranked([scores(values) for values in whole])]
 
-
-def test_systems_that_differ_have_ranks_by_their_means_in_the_order_given() -> None:
-    assert ranks(0.5, 0.9, 0.1) == [2, 1, 3]
-
-
-def test_systems_that_are_equal_share_a_rank_and_the_next_one_is_free() -> None:
-    assert ranks(0.9, 0.5, 0.5, 0.1) == [1, 2, 2, 4]
-
-
-def test_a_difference_on_few_samples_is_none() -> None:
-    # One pair on which 5 or 6 of 40 samples differ, all the same way: p is 2 / 2^5 or 2 / 2^6.
-    assert ranks([0.6] * 5 + [0.5] * 35, 0.5) == [1, 1]
-    assert ranks([0.6] * 6 + [0.5] * 34, 0.5) == [1, 2]
-
-
-def test_pairs_are_corrected_for_their_number() -> None:
-    # p = 2 / 2^6 = 0.031 counts alone; with two pairs of p = 1 beside it, it is 0.094.
-    better = [0.6] * 6 + [0.5] * 34
-    assert ranks(better, 0.5) == [1, 2]
-    assert ranks(better, 0.5, better) == [1, 1, 1]
-
-
-def test_what_differs_from_neither_of_two_that_differ_has_the_rank_of_the_better() -> None:
-    middle = [0.0, 1.0] * 19 + [1.0, 1.0]  # mean 0.525
-
-    assert ranks(0.55, middle, 0.5) == [1, 1, 2]
-
-
-def test_an_uneven_system_may_have_a_smaller_rank_than_a_higher_mean() -> None:
-    # 0.6 is better than 0.55 on every sample; that it is better than the uneven one is not shown.
-    assert ranks(0.6, 0.55, list(UNEVEN.values)) == [1, 2, 1]
+    assert [each.rank for each in ranked([scores(values) for values in whole])] == expected
 
 
 def test_the_detectable_difference_is_that_to_the_best_of_the_others() -> None:
@@ -436,8 +402,3 @@ def test_by_h_neither_masking_nothing_nor_masking_everything_is_first() -> None:
 def test_one_system_is_first_and_none_is_no_standing() -> None:
     assert ranked([UNEVEN]) == [Standing(1, None)]
     assert ranked([]) == []
-
-
-def test_ranks_on_other_samples_are_refused() -> None:
-    with pytest.raises(ValueError, match="same samples"):
-        ranked([UNEVEN, scores([0.5] * 39)])
