@@ -212,12 +212,6 @@ def test_rows_that_are_not_shown_to_differ_share_a_rank() -> None:
     assert found[0].detectable > 0.1
 
 
-def test_a_row_alone_has_a_rank_and_no_other_to_detect_a_difference_to() -> None:
-    (found,) = rank([row(0.5)])
-
-    assert (found.rank, found.detectable) == (1, None)
-
-
 def test_rows_that_do_not_compete_have_intervals_if_they_have_figures_by_sample() -> None:
     oracle, incomplete = row(0.9, oracle=True), row(0.9, scored=11)
     published = row(0.9, source=Source.PUBLISHED, scored=None, gold=None)
