@@ -11,7 +11,7 @@ from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
 from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS
 from pii_bench.ranking.scores import Scores
-from pii_bench.ranking.significance import SIGNIFICANT, compare
+from pii_bench.ranking.significance import ALPHA, compare
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def shortfalls(
                 f"the baseline has no row for {row.dataset}, {row.task} with these samples: "
                 "`gate --write-baseline` writes one"
             )
-        if comparison.difference < 0 and comparison.p < SIGNIFICANT:
+        if comparison.difference < 0 and comparison.p < ALPHA:
             yield (
                 f"{row.dataset}, {row.task}: {pair.column} is {comparison.first.figure:.3f}, "
                 f"significantly below the baseline's {comparison.second.figure:.3f} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
@@ -124,7 +125,7 @@ class Row:
     @property
     def sort_figure(self) -> float:
         """The headline, or else its substitute."""
-        return self.headline if self.headline is not None else self.substitute or 0.0
+        return (self.substitute or 0.0) if self.headline is None else self.headline
 
     @property
     def undefined(self) -> frozenset[str]:
@@ -401,11 +402,10 @@ def find_rows(rows: Sequence[Row], name: str) -> dict[tuple[str, Task], Row]:
 
 def _resolve_name(rows: Iterable[Row], name: str) -> tuple[str, str]:
     """Return the model and the strategy of a name."""
-    strategies: dict[str, list[str]] = {}
+    strategies: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        known = strategies.setdefault(row.model, [])
-        if row.strategy not in known:
-            known.append(row.strategy)
+        if row.strategy not in strategies[row.model]:
+            strategies[row.model].append(row.strategy)
     for model, known in strategies.items():
         spellings = {model, *(alias for alias, card in MODELS.items() if card.full_name == model)}
         for strategy in known:

@@ -42,10 +42,9 @@ _CHUNK: Final = 1_000
 _ROUNDING: Final = 1e-9
 
 ALPHA: Final = 0.05
-POWER: Final = 0.8
-
-SIGNIFICANT: Final = 0.05
 """A difference is significant if p, after Holm's correction, is below this."""
+
+POWER: Final = 0.8
 
 
 def p_values(scores: Sequence[Scores]) -> dict[tuple[int, int], float]:
@@ -310,7 +309,7 @@ def ranked(scores: Sequence[Scores]) -> list[Standing]:
     figures = [one.figure for one in scores]
     better = [0] * len(scores)
     for (i, j), p in zip(pairs, holm(list(pairs.values())), strict=True):
-        if p < SIGNIFICANT:
+        if p < ALPHA:
             better[i if figures[i] < figures[j] else j] += 1
     best = sorted(range(len(scores)), key=figures.__getitem__, reverse=True)[:2]
     standings = []

@@ -179,18 +179,6 @@ def test_a_dataset_that_is_loaded_is_not_read_again(runs: Path, dataset: Dataset
     assert collect(runs.parent).rows == ()
 
 
-def test_a_detection_run_is_one_row(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "detection", {"s1": ANN, "s2": 'Subject1{"Bo Ray": "PER"}'})
-
-    (row,) = collect(runs.parent).rows
-
-    identity = (row.source, row.model, row.strategy, row.task)
-    assert identity == (Source.RUN, "fake/one", "detection", Task.DETECTION)
-    # 1 and 2 * 1 * 1/2 / (1 + 1/2) = 2/3.
-    assert row.headline == pytest.approx((1 + 2 / 3) / 2)
-    assert (row.scored, row.gold, row.complete) == (2, 2, True)
-
-
 def test_masking_is_composed_of_both_answers(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
     store_run(runs, dataset, "naive", {"s1": AGE, "s2": NONE})
@@ -239,7 +227,7 @@ def test_one_detection_run_serves_every_strategy_and_the_one_told_gold_is_marked
     ]
 
 
-@pytest.mark.parametrize("other", ["model", "settings", "dataset", "folder"])
+@pytest.mark.parametrize("other", ["model", "dataset", "folder"])
 def test_detection_of_anything_else_composes_nothing(
     runs: Path, dataset: Dataset, tmp_path: Path, other: str
 ) -> None:
@@ -250,7 +238,6 @@ def test_detection_of_anything_else_composes_nothing(
         "detection",
         {"s1": ANN, "s2": BO},
         model="fake/two" if other == "model" else "fake/one",
-        settings={"endpoint": "http://b"} if other == "settings" else {},
     )
     store_run(runs, dataset, "naive", {"s1": NONE, "s2": NONE})
 
