@@ -138,7 +138,7 @@ def export_runs(
 
 def _estimated_bytes(task: ScoredTask) -> int:
     """Estimate the size of a task's lines from those of a few samples."""
-    scores = task.evaluation.scores
+    scores = tuple(task.evaluation.scores)
     some = scores[:: len(scores) // _SIZE_SAMPLES + 1]
     part = replace(task, evaluation=replace(task.evaluation, scores=some))
     head = {"schema_version": SCHEMA_VERSION, "evaluation_id": "", "model_id": ""}

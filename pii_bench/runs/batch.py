@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
@@ -22,22 +22,14 @@ from pii_bench.runs.store import Batch, BatchesFile, supersede
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService, BatchState
     from pii_bench.models.budget import Ledger
     from pii_bench.runs.progress import Progress
-    from pii_bench.runs.store import RunFiles, RunStore
+    from pii_bench.runs.store import RunStore
     from pii_bench.systems.base import System
 
 # Errors of a submission after which the batch certainly does not exist.
@@ -63,7 +55,6 @@ class Polling:
 
     Attributes:
         wait: False to return while batches still run.
-        sleep: the sleep function.
         now: returns Unix time.
     """
 
@@ -92,26 +83,14 @@ async def run_batch(
     samples: Sequence[Sample],
     store: RunStore,
     *,
-    files: RunFiles,
-    requests: Mapping[str, str],
     service: BatchService,
     progress: Progress,
-    polling: Polling | None = None,
+    polling: Polling,
 ) -> int:
     """Submit samples that have neither a response nor a batch, and collect all batches of a run.
 
     A request that fails inside a batch is recorded as a failure, and the next run submits it again.
     A response to a request that has changed since goes to the superseded file.
-
-    Args:
-        system: the system.
-        samples: the samples.
-        store: the store of the responses.
-        files: the files of the same run.
-        requests: sample id to request hash, for every sample of the dataset.
-        service: the batch API of the system's model.
-        progress: receives progress events.
-        polling: how to wait; None for the defaults.
 
     Returns:
         The number of batches that still run; 0 after waiting.
@@ -123,65 +102,41 @@ async def run_batch(
         ResultsError: a response or the list of batches cannot be saved.
         InputFileError: the list of batches cannot be read.
     """
-    recorder = _Recorder(store, files, requests, {sample.id for sample in samples}, progress)
-    run = _BatchRun(system, samples, BatchesFile(files), recorder, service, polling or Polling())
+    run = _BatchRun(system, samples, store, service, progress, polling)
     progress.started(sum(sample.id in store.done for sample in samples), len(samples))
     running = await run.finish()
     store.sort()
-    if recorder.refusal is not None:
-        raise recorder.refusal
+    if run.refusal is not None:
+        raise run.refusal
     return running
 
 
-@dataclass(slots=True)
-class _Recorder:
-    """Saves the outcomes of requests.
+class _BatchRun:
+    """The batches of one run.
 
     Attributes:
         refusal: the first outcome with which the provider refuses every request.
-        failed: ids of the samples whose request failed in this run.
     """
 
-    store: RunStore
-    files: RunFiles
-    hashes: Mapping[str, str]
-    selected: set[str]
-    progress: Progress
-    refusal: ProviderRefusedError | None = None
-    failed: set[str] = field(default_factory=set)
-
-    def record(self, name: str, request: str, outcome: Outcome) -> None:
-        """Save the outcome of a sample's request, unless the sample has a response."""
-        if isinstance(outcome, ProviderRefusedError):
-            self.refusal = self.refusal or outcome
-        record = RunRecord(name, request, _response(outcome))
-        if self.hashes.get(name) != request:
-            if not isinstance(record.response, Failure):
-                supersede(self.files, [encode_record(record)])
-        elif name not in self.store.done:
-            self.store.append(record)
-            failed = isinstance(record.response, Failure)
-            if failed:
-                self.failed.add(name)
-            if name in self.selected:
-                self.progress.advanced(failed=failed)
-
-
-class _BatchRun:
     def __init__(
         self,
         system: PromptedSystem,
         samples: Sequence[Sample],
-        batches: BatchesFile,
-        recorder: _Recorder,
+        store: RunStore,
         service: BatchService,
+        progress: Progress,
         polling: Polling,
     ) -> None:
+        self.refusal: ProviderRefusedError | None = None
         self._system, self._samples = system, {sample.id: sample for sample in samples}
-        self._batches, self._recorder = batches, recorder
-        self._service, self._polling = service, polling
+        self._store, self._batches = store, BatchesFile(store.files)
+        self._service, self._progress, self._polling = service, progress, polling
+        # Ids of the samples whose request failed in this run.
+        self._failed: set[str] = set()
+        # By the tag of a batch: its last state, and the results that are saved.
         self._states: dict[str, BatchState] = {}
         self._read: dict[str, set[str]] = {}
+        # Whether the provider has answered at all.
         self._reached = False
 
     async def finish(self) -> int:
@@ -189,7 +144,7 @@ class _BatchRun:
         start = self._polling.now()
         pause, slept, failures = _SHORTEST_PAUSE, 0.0, 0
         while True:
-            errors = [error async for error in self._advance_all()]
+            errors = await self._advance_all()
             failures = failures + 1 if errors else 0
             if not self._batches and not self._missing():
                 return 0
@@ -197,30 +152,33 @@ class _BatchRun:
                 return len(self._batches)
             if failures == _MOST_FAILURES:
                 raise self._abandoned(f"failed {failures} times in a row, last with {errors[-1]}")
-            if not self._reached and (waited := self._polling.now() - start) >= _PATIENCE:
+            waited = self._polling.now() - start
+            if not self._reached and waited >= _PATIENCE:
                 raise self._abandoned(f"was not reached in {waited:.0f} s")
             if slept >= _GIVES_UP_AFTER:
                 raise self._abandoned(f"has not ended the batches after {slept / 3600:.0f} hours")
-            self._recorder.progress.waiting(
+            self._progress.waiting(
                 finished=sum(state.finished for state in self._states.values()),
                 total=sum(state.total for state in self._states.values()),
             )
-            length = max([pause, *(_retry_after(error) for error in errors)])
+            asked = max((error.retry_after or 0.0 for error in errors), default=0.0)
+            length = max(pause, min(asked, _LONGEST_RETRY_AFTER))
             await self._polling.sleep(length)
             slept += length
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
-    async def _advance_all(self) -> AsyncIterator[CallError]:
-        """Advance every batch by one step, and yield the errors; the steps are tried again."""
-        for batch in self._batches:
-            if batch.id is None and (error := await self._attempt(self._find(batch))):
-                yield error
-        for batch in self._new_batches():
-            if error := await self._attempt(self._submit(batch)):
-                yield error
-        for batch in self._batches:
-            if batch.id is not None and (error := await self._attempt(self._poll(batch, batch.id))):
-                yield error
+    async def _advance_all(self) -> list[CallError]:
+        """Advance every batch by one step, and return the errors; the steps are tried again."""
+        outcomes = [
+            await self._attempt(self._find(batch)) for batch in self._batches if batch.id is None
+        ]
+        outcomes += [await self._attempt(self._submit(batch)) for batch in self._new_batches()]
+        outcomes += [
+            await self._attempt(self._poll(batch, batch.id))
+            for batch in self._batches
+            if batch.id is not None
+        ]
+        return [error for error in outcomes if error is not None]
 
     async def _attempt(self, step: Awaitable[None]) -> CallError | None:
         try:
@@ -253,7 +211,8 @@ class _BatchRun:
             raise
         except CallError as error:
             if error.kind == "bad_request":
-                self._fail(batch, batch.requests, error)
+                for name in batch.requests:
+                    self._record(batch, name, error)
             if error.unsent or error.kind in _NOT_SUBMITTED:
                 self._batches.drop(batch)
             raise
@@ -280,38 +239,46 @@ class _BatchRun:
                 async for result_id, outcome in results:
                     if result_id in names and result_id not in read:
                         read.add(result_id)
-                        name = names[result_id]
-                        self._recorder.record(name, batch.requests[name], outcome)
+                        self._record(batch, names[result_id], outcome)
         except CallError as error:
             if error.kind != RESULTS_GONE or self._age(batch) < _KEPT_FOR:
                 raise
             absent = error
-        self._fail(
-            batch, [names[result_id] for result_id in names if result_id not in read], absent
-        )
+        for result_id, name in names.items():
+            if result_id not in read:
+                self._record(batch, name, absent)
         self._batches.drop(batch)
 
     def _age(self, batch: Batch) -> float:
         return max(self._polling.now() - batch.submitted, 0.0)
 
-    def _fail(
-        self, batch: Batch, names: Iterable[str], error: CallError | ProviderRefusedError
-    ) -> None:
-        for name in names:
-            self._recorder.record(name, batch.requests[name], error)
+    def _record(self, batch: Batch, name: str, outcome: Outcome) -> None:
+        """Save the outcome of a sample's request, unless the sample has a response."""
+        if isinstance(outcome, ProviderRefusedError):
+            self.refusal = self.refusal or outcome
+        record = RunRecord(name, batch.requests[name], _response(outcome))
+        failed = isinstance(record.response, Failure)
+        if self._store.requests.get(name) != record.request:
+            if not failed:
+                supersede(self._store.files, [encode_record(record)])
+        elif name not in self._store.done:
+            self._store.append(record)
+            if failed:
+                self._failed.add(name)
+            if name in self._samples:
+                self._progress.advanced(failed=failed)
 
     def _missing(self) -> list[str]:
         """Return the samples to submit: no response, no failure in this run, not in a batch."""
-        if self._recorder.refusal is not None:
+        if self.refusal is not None:
             return []
-        hashes = self._recorder.hashes
         submitted = {
             name
             for batch in self._batches
             for name, request in batch.requests.items()
-            if hashes.get(name) == request
+            if self._store.requests.get(name) == request
         }
-        finished = submitted | self._recorder.failed | self._recorder.store.done
+        finished = submitted | self._failed | self._store.done
         return [name for name in self._samples if name not in finished]
 
     def _new_batches(self) -> Iterator[Batch]:
@@ -330,7 +297,7 @@ class _BatchRun:
             yield self._batch(names)
 
     def _batch(self, names: Sequence[str]) -> Batch:
-        requests = {name: self._recorder.hashes[name] for name in names}
+        requests = {name: self._store.requests[name] for name in names}
         return Batch(secrets.token_hex(8), self._polling.now(), requests)
 
     def _abandoned(self, what: str) -> ProviderUnavailableError:
@@ -344,10 +311,6 @@ class _BatchRun:
             f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
             f"and {rest}"
         )
-
-
-def _retry_after(error: CallError) -> float:
-    return min(error.retry_after or 0.0, _LONGEST_RETRY_AFTER)
 
 
 def _response(outcome: Outcome) -> Completion | Failure:
@@ -364,20 +327,12 @@ def afford(
     system: PromptedSystem,
     samples: Sequence[Sample],
     store: RunStore,
-    files: RunFiles,
     ledger: Ledger | None,
 ) -> list[Sample]:
     """Return the samples within the budget; record the others as skipped.
 
     A batch cannot be stopped at a cost limit, so each request that is not submitted yet reserves
     its maximum cost for the whole run.
-
-    Args:
-        system: the system.
-        samples: the samples.
-        store: the store of the run, which records the skipped samples.
-        files: the files of the same run.
-        ledger: the ledger of the system; None if there is no cap.
 
     Raises:
         ResultsError: a record cannot be saved.
@@ -387,7 +342,7 @@ def afford(
         return list(samples)
     # A batch without an id may never have reached the provider.
     submitted = {
-        pair for batch in BatchesFile(files) if batch.id for pair in batch.requests.items()
+        pair for batch in BatchesFile(store.files) if batch.id for pair in batch.requests.items()
     }
     kept = []
     for sample in samples:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import islice
 from math import isnan, nan
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from pii_bench.datasets.sample import applicable
 from pii_bench.masking.masked import plan_of
@@ -36,14 +36,11 @@ from pii_bench.tasks import Task
 from pii_bench.taxonomy import sensitivity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.predictions import Prediction
     from pii_bench.tasks import Status
-
-_OTHERS = ("predicted", "hallucinated", "protection", "retention", "collateral", "weighted")
-"""Numbers of a sample after those of its metrics and counts, in `CompactScores`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +72,13 @@ class Evaluation:
 
     Attributes:
         gold: number of samples that the task applies to; the denominator of coverage.
-        scores: scores of the scored samples, in the order of the dataset.
+        scores: of the scored samples, in the order of the dataset.
         statuses: number of samples per status; samples without a response are not counted.
     """
 
     task: Task
     gold: int
-    scores: Sequence[SampleScore]
+    scores: tuple[SampleScore, ...] | CompactScores
     statuses: Mapping[Status, int]
 
     @property
@@ -121,20 +118,14 @@ def evaluate(
     A sample on which the model failed scores 0; a sample whose call failed, or without a response,
     leaves the evaluation incomplete.
     """
-    scores: list[SampleScore] = []
-    tally = Tally(task, scores)
+    tally = Tally(task, [])
     for sample in samples:
         tally.add(sample, predictions.get(sample.id))
-    return replace(tally.evaluation, scores=tuple(scores))
+    return tally.evaluation
 
 
 class Tally:
-    """Accumulates an evaluation sample by sample.
-
-    Args:
-        task: the task.
-        scores: an empty sequence that the scores are appended to.
-    """
+    """Accumulates an evaluation sample by sample, in a list or a compact table of scores."""
 
     def __init__(self, task: Task, scores: list[SampleScore] | CompactScores) -> None:
         self.task, self._scores = task, scores
@@ -154,7 +145,10 @@ class Tally:
     @property
     def evaluation(self) -> Evaluation:
         """The evaluation of the samples added so far."""
-        return Evaluation(self.task, self._gold, self._scores, self._statuses)
+        scores = self._scores
+        if isinstance(scores, list):
+            scores = tuple(scores)
+        return Evaluation(self.task, self._gold, scores, self._statuses)
 
 
 def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleScore:
@@ -275,16 +269,17 @@ def _texts(subjects: Sequence[Sequence[tuple[str, str]]] | None) -> set[str]:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CompactScores(Sequence[SampleScore]):
+class CompactScores:
     """Sample scores of one task as a flat array; all have the metrics and counts of the first.
+
+    It takes a fraction of the memory: `pii-bench score` reads files of hundreds of thousands of
+    lines.
 
     Attributes:
         metrics: names of the metrics.
         counts: names of the counts.
-        ids: sample ids.
-        statuses: sample statuses.
-        numbers: the rows of all samples: three numbers per metric, three per count, and `_OTHERS`;
-            NaN for None.
+        numbers: the rows of all samples: three numbers per metric, three per count, and the other
+            six of `SampleScore`; NaN for None.
     """
 
     metrics: list[str] = field(default_factory=list)
@@ -294,11 +289,7 @@ class CompactScores(Sequence[SampleScore]):
     numbers: array[float] = field(default_factory=lambda: array("d"))
 
     def append(self, score: SampleScore) -> None:
-        """Append the score of a sample.
-
-        Raises:
-            KeyError: it lacks a metric of the first one.
-        """
+        """Append the score of a sample."""
         if not self.ids:
             self.metrics, self.counts = [*score.metrics], [*score.counts]
         row: list[float | None] = []
@@ -322,46 +313,29 @@ class CompactScores(Sequence[SampleScore]):
     def __iter__(self) -> Iterator[SampleScore]:
         return map(self._score, range(len(self)))
 
-    @overload
-    def __getitem__(self, index: int) -> SampleScore: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[SampleScore]: ...
-    def __getitem__(self, index: int | slice) -> SampleScore | list[SampleScore]:
-        if isinstance(index, slice):
-            return [self._score(row) for row in range(len(self))[index]]
-        return self._score(range(len(self))[index])
-
     @property
     def width(self) -> int:
         """Number of numbers per sample."""
-        return 3 * (len(self.metrics) + len(self.counts)) + len(_OTHERS)
+        return 3 * (len(self.metrics) + len(self.counts)) + 6
 
     def _score(self, index: int) -> SampleScore:
-        row = self.numbers[self.width * index : self.width * (index + 1)]
-        end = len(row) - len(_OTHERS)
-        triples = [row[start : start + 3] for start in range(0, end, 3)]
-        metrics, counts = triples[: len(self.metrics)], triples[len(self.metrics) :]
-        others = {name: _number(number) for name, number in zip(_OTHERS, row[end:], strict=True)}
-        protection, retention = others["protection"], others["retention"]
+        row = iter(self.numbers[self.width * index : self.width * (index + 1)])
+        metrics = {name: PRF(*islice(row, 3)) for name in self.metrics}
+        counts = {name: Counts(*map(int, islice(row, 3))) for name in self.counts}
+        predicted, hallucinated = map(int, islice(row, 2))
+        protection, retention, collateral, weighted = (
+            None if isnan(number) else number for number in row
+        )
         left = None
         if protection is not None and retention is not None:
-            left = MaskedTextScore(protection, retention, others["collateral"])
+            left = MaskedTextScore(protection, retention, collateral)
         return SampleScore(
             id=self.ids[index],
             status=self.statuses[index],
-            metrics={
-                name: PRF(*triple) for name, triple in zip(self.metrics, metrics, strict=True)
-            },
-            counts={
-                name: Counts(*map(int, triple))
-                for name, triple in zip(self.counts, counts, strict=True)
-            },
-            predicted=int(others["predicted"] or 0),
-            hallucinated=int(others["hallucinated"] or 0),
+            metrics=metrics,
+            counts=counts,
+            predicted=predicted,
+            hallucinated=hallucinated,
             masked_text=left,
-            weighted_protection=others["weighted"],
+            weighted_protection=weighted,
         )
-
-
-def _number(figure: float) -> float | None:
-    return None if isnan(figure) else figure

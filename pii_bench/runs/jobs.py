@@ -80,13 +80,8 @@ class Job:
 
     def without_answer(self) -> list[Sample]:
         """Return the samples without a stored response to their current request."""
-        # Superseded responses count if their request is current again. Unreadable lines are
-        # reported when the store is opened.
-        stored = (
-            record
-            for path in (self.files.responses, self.files.superseded)
-            for _, record in read_lines(path, unreadable=[])
-        )
+        # Superseded responses count if their request is current again.
+        stored = [*_readable(self.files.responses), *_readable(self.files.superseded)]
         answered = {
             record.id
             for record in stored
@@ -107,21 +102,19 @@ class Job:
         A replayed model has none: its answers depend on the sample id, which is not part of the
         request.
         """
-        manifests = sorted(self.files.manifest.parent.glob("*.run.json"))
-        others = [RunFiles.of_manifest(path) for path in manifests if path != self.files.manifest]
-        replayed = self.system.card.model.startswith("replay/")
-        if replayed or not names or not others:
+        if self.system.card.model.startswith("replay/"):
             return {}
         wanted: dict[str, list[str]] = {}
         for name in names:
             wanted.setdefault(self.requests[name], []).append(name)
-        return {
-            name: replace(record, id=name)
-            for files in others
-            for _, record in read_lines(files.responses, unreadable=[])
-            if not isinstance(record.response, Failure)
-            for name in wanted.get(record.request, ())
-        }
+        found = {}
+        for manifest in sorted(self.files.manifest.parent.glob("*.run.json")):
+            if manifest != self.files.manifest and wanted:
+                for record in _readable(RunFiles.of_manifest(manifest).responses):
+                    if not isinstance(record.response, Failure):
+                        for name in wanted.get(record.request, ()):
+                            found[name] = replace(record, id=name)
+        return found
 
     def in_batches(self) -> set[str]:
         """Return the ids of samples whose current request is in a batch."""
@@ -148,6 +141,11 @@ class Job:
         if not requests:
             return set()
         return {sample.id for sample in self.samples if self.requests[sample.id] in requests}
+
+
+def _readable(path: Path) -> list[RunRecord]:
+    """Return the records of a file; unreadable lines are reported when the store is opened."""
+    return [record for _, record in read_lines(path, unreadable=[])]
 
 
 def ledger_of(system: System) -> Ledger | None:
@@ -196,8 +194,7 @@ async def run_jobs(
     """Get the missing responses, job by job.
 
     Args:
-        jobs: the jobs; their folders must be locked (`reserved`). Their systems are closed at the
-            end.
+        jobs: their folders must be locked (`reserved`). Their systems are closed at the end.
         concurrency: samples in flight at a time.
         batch: None for single calls; `submit` to submit batches and return; `wait` to collect them.
         progress: receives progress events.
@@ -276,7 +273,7 @@ def _report_faults(job: Job, progress: Progress) -> None:
     sample_ids = {sample.id for sample in job.samples}
     faults = [
         f"sample {record.id!r}: {fault}"
-        for _, record in read_lines(job.files.responses, unreadable=[])
+        for record in _readable(job.files.responses)
         if record.id in sample_ids and (fault := fault_of(record.response))
     ]
     for fault in faults[:_LISTED_FAULTS]:
@@ -298,13 +295,11 @@ async def _collect(job: Job, earlier: Sequence[Job], progress: Progress, *, wait
         if shared:
             progress.note(f"{len(shared)} requests are in batches of other datasets: asked once")
         samples = [sample for sample in job.samples if sample.id not in shared]
-        samples = afford(system, samples, store, job.files, ledger_of(system))
+        samples = afford(system, samples, store, ledger_of(system))
         running = await run_batch(
             system,
             samples,
             store,
-            files=job.files,
-            requests=job.requests,
             service=batch_service(system),
             progress=progress,
             polling=Polling(wait=wait),
@@ -319,7 +314,7 @@ def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[Run
     manifest = Manifest(job.system.card, DatasetRef.of(job.dataset))
     before = read_totals(job.files.manifest)
     with RunStore(job.files, job.requests) as store:
-        _announce(store, job, progress)
+        _announce(store, progress)
         write_manifest(job.files.manifest, manifest)
         try:
             _reuse(store, job, progress)
@@ -332,24 +327,23 @@ def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[Run
 def _totals(job: Job, before: Totals | None) -> Totals:
     """Sum a job's responses; a cost that was known `before` is kept if nothing was added."""
     own = ledger_of(job.system)
-    records = (record for _, record in read_lines(job.files.responses, unreadable=[]))
-    totals = total(records, own.price if own else None)
+    totals = total(_readable(job.files.responses), own.price if own else None)
     if before is None or totals.price is not None:
         return totals
     with_cost = replace(totals, usd=before.usd, price=before.price)
     return with_cost if with_cost == before else totals
 
 
-def _announce(store: RunStore, job: Job, progress: Progress) -> None:
+def _announce(store: RunStore, progress: Progress) -> None:
     """Report what opening the store did to responses that are paid for."""
-    path = job.files.superseded
+    path = store.files.superseded
     if store.reused:
         progress.note(f"{store.reused} answers to the same requests are used again, from {path}")
     if store.superseded:
-        what = (
-            "answers to other requests (another model, endpoint, prompt or setting) are superseded"
+        progress.note(
+            f"{store.superseded} answers to other requests (another model, endpoint, prompt or "
+            f"setting) are superseded: they are kept in {path}"
         )
-        progress.note(f"{store.superseded} {what}: they are kept in {path}")
     if store.unreadable:
         count, first = len(store.unreadable), store.unreadable[0]
         progress.note(f"{count} lines cannot be read, first {first}: they are kept in {path}")
@@ -361,8 +355,9 @@ def _reuse(store: RunStore, job: Job, progress: Progress) -> None:
     for record in found.values():
         store.append(record)
     if found:
-        what = "answers to the same requests are used again, from other datasets"
-        progress.note(f"{len(found)} {what}")
+        progress.note(
+            f"{len(found)} answers to the same requests are used again, from other datasets"
+        )
 
 
 def missing(jobs: Sequence[Job]) -> list[str]:
@@ -373,7 +368,11 @@ def missing(jobs: Sequence[Job]) -> list[str]:
         if unanswered:
             submitted = unanswered & (job.in_batches() | job.in_batches_of(jobs))
             where = "perhaps in batches" if job.unconfirmed else "in batches"
-            failures = _failures(job, unanswered)
+            failures = [
+                record.response
+                for record in _readable(job.files.responses)
+                if record.id in unanswered and isinstance(record.response, Failure)
+            ]
             kinds = Counter(failure.kind for failure in failures)
             reasons = [*sorted(kinds.items()), (where, len(submitted))]
             why = "".join(f", {reason} {count}" for reason, count in reasons if count)
@@ -383,11 +382,3 @@ def missing(jobs: Sequence[Job]) -> list[str]:
             share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"
             lines.append(f"{job.label}: {share}{why}; run again to {then}")
     return lines
-
-
-def _failures(job: Job, unanswered: set[str]) -> list[Failure]:
-    return [
-        record.response
-        for _, record in read_lines(job.files.responses, unreadable=[])
-        if record.id in unanswered and isinstance(record.response, Failure)
-    ]

@@ -27,7 +27,6 @@ from pii_bench.tasks import Status, Task
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pii_bench.runs.evaluation import SampleScore
     from pii_bench.runs.store import RunFiles
 
 _PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
@@ -54,12 +53,7 @@ class RunScores:
 
 @dataclass(frozen=True, slots=True)
 class KeptScores:
-    """The cache file of a run.
-
-    Attributes:
-        path: the file.
-        key: hash of everything that the scores depend on.
-    """
+    """The cache file of a run, and the hash of everything that the scores depend on."""
 
     path: Path
     key: str
@@ -103,16 +97,26 @@ class KeptScores:
 
         if not os.access(self.path.parent, os.W_OK):
             return
-        evaluations = scores.evaluations
-        tables = {task: _compact(each.scores) for task, each in evaluations.items()}
+        arrays: dict[str, Any] = {}
+        tasks = {}
+        for task, evaluation in scores.evaluations.items():
+            table = CompactScores()
+            for score in evaluation.scores:
+                table.append(score)
+            arrays[task] = np.array(table.numbers)
+            tasks[task] = {
+                "gold": evaluation.gold,
+                "statuses": evaluation.statuses,
+                "metrics": table.metrics,
+                "counts": table.counts,
+                "ids": table.ids,
+                "of": table.statuses,
+            }
         head = {
             "key": self.key,
-            "tasks": {task: _about(each, tables[task]) for task, each in evaluations.items()},
+            "tasks": tasks,
             "returned": sorted(scores.returned),
             "unreadable": scores.unreadable,
-        }
-        arrays: dict[str, Any] = {
-            str(task): np.array(table.numbers) for task, table in tables.items()
         }
         arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
         with writing(self.path), replacing(self.path) as file:
@@ -131,24 +135,6 @@ def code_sha256() -> str:
     for library in ("rapidfuzz", "scipy"):
         digest.update(version(library).encode())
     return digest.hexdigest()
-
-
-def _compact(scores: Iterable[SampleScore]) -> CompactScores:
-    table = CompactScores()
-    for score in scores:
-        table.append(score)
-    return table
-
-
-def _about(evaluation: Evaluation, table: CompactScores) -> dict[str, Any]:
-    return {
-        "gold": evaluation.gold,
-        "statuses": {str(status): count for status, count in evaluation.statuses.items()},
-        "metrics": table.metrics,
-        "counts": table.counts,
-        "ids": table.ids,
-        "of": [str(status) for status in table.statuses],
-    }
 
 
 def _evaluation(task: Task, about: Mapping[str, Any], numbers: Iterable[float]) -> Evaluation:

@@ -59,6 +59,11 @@ class Answers:
     entities: tuple[tuple[str, str], ...] = field(repr=False)
     needed: tuple[str, ...] | None = field(repr=False)
 
+    @property
+    def needed_readings(self) -> set[str]:
+        """The needed texts, as `reading` compares them."""
+        return {reading(value) for value in self.needed or ()}
+
 
 @dataclass(slots=True)
 class MaskingCounts:
@@ -95,7 +100,7 @@ class MaskingCounts:
 
     def add(self, locator: Locator, answers: Answers, masked: Masked) -> None:
         """Count the text of a locator, but not the values in its query."""
-        needed = {reading(value) for value in answers.needed or ()}
+        needed = answers.needed_readings
         left: dict[str, str] = {}
         for value, pii_type in dict.fromkeys(answers.entities):
             if any(masked.tag_over(*span) is None for span in locator.spans(value)):
@@ -123,7 +128,7 @@ class Traces:
     Attributes:
         values: number of values.
         revealed: number of values that the rewritten text reveals, by the kind of trace.
-        types: number of revealed values by type.
+        types: the same by type.
     """
 
     values: int = 0
@@ -142,13 +147,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A rewritten text and what it still reveals.
-
-    Attributes:
-        text: the rewritten text.
-        found: the answers of the detector about the original text.
-        traces: what the rewritten text reveals of each detected value.
-    """
+    """A rewritten text, and what it still reveals of the values found in the original one."""
 
     text: str = field(repr=False)
     found: Answers = field(repr=False)
@@ -158,13 +157,9 @@ class Rewriting:
 async def rewrite(text: str, query: str, rewriter: System, checkers: Iterable[System]) -> Rewriting:
     """Rewrite a text with a chat model, and search the result for the values a detector found.
 
-    The systems are not closed, so that more texts can follow in the same event loop.
-
-    Args:
-        text: the original text; all systems see it unmasked.
-        query: the question about the text.
-        rewriter: a system for `Task.REWRITE`.
-        checkers: systems for detection and relevance; values that they miss are not searched for.
+    All systems see the text unmasked. Values that the checkers, systems for detection and
+    relevance, miss are not searched for. The systems are not closed, so that more texts can follow
+    in the same event loop.
 
     Raises:
         MaskingError: there is no rewritten text, or it cannot be checked.
@@ -185,23 +180,17 @@ def rewriting_system(systems: Iterable[System]) -> System:
     Raises:
         PiiBenchError: there is none.
     """
-    candidates = list(systems)
-    for system in candidates:
-        if system.card.task is Task.REWRITE:
-            return system
-    names = ", ".join(sorted({system.card.model for system in candidates}))
+    by_task = {system.card.task: system for system in systems}
+    if Task.REWRITE in by_task:
+        return by_task[Task.REWRITE]
+    names = ", ".join(sorted({system.card.model for system in by_task.values()}))
     raise PiiBenchError(f"system {names!r} writes no text: --rewrite needs a chat model, --model")
 
 
 async def mask_for_query(text: str, query: str, systems: Iterable[System]) -> Masked:
-    """Mask the PII that a query does not need: `ask`, then `mask`.
+    """Mask the PII that a query does not need: `ask`, then `mask`. The query is not masked.
 
     The systems are not closed, so that more texts can follow in the same event loop.
-
-    Args:
-        text: the text to mask.
-        query: the question about the text; it is not masked.
-        systems: the systems of one name (`systems.catalog.build_systems`).
 
     Raises:
         PiiBenchError: see `ask`.
@@ -216,14 +205,8 @@ async def ask(
     """Detect the PII of a text, then select the values that the query needs.
 
     Failed calls, unusable answers and answers that were cut off all count as failures, so that no
-    text passes unmasked because a system broke.
-
-    Args:
-        text: the text; the systems see it unmasked.
-        query: the question about the text.
-        systems: systems for detection and for query-related PII, in any order.
-        on_failure: what to do if only the relevance answer is missing: `refuse` raises, `mask-all`
-            treats nothing as needed. A missing detection always raises.
+    text passes unmasked because a system broke. If only the relevance answer is missing, `refuse`
+    raises, and `mask-all` treats nothing as needed; a missing detection always raises.
 
     Raises:
         MaskingError: a system gave no usable answer.
@@ -281,7 +264,7 @@ async def find_in_query(
     if not detection.card.prompt_sha256 and detection.card.unmasked_text_to == THIS_MACHINE:
         with suppress(MaskingError):
             found += [pair for each in await find(query, [detection]) for pair in each]
-    needed = {reading(value) for value in answers.needed or ()}
+    needed = answers.needed_readings
     locator = Locator(query)
     types: dict[str, str] = {}
     for value, pii_type in dict.fromkeys(found):
@@ -354,8 +337,7 @@ class MaskedText:
 
     Attributes:
         text: the masked text; None if there was no text or the system failed.
-        counts: counts of the masked values, without those in the query.
-        in_query: the result of `find_in_query`.
+        in_query: the result of `find_in_query`; `counts` do not include it.
         failure: why the text could not be masked, without quoting it; empty on success.
     """
 
@@ -366,12 +348,7 @@ class MaskedText:
 
 
 class TextMasker:
-    """Masks one text after another; a context manager that closes the systems.
-
-    Args:
-        systems: the systems that `work` uses.
-        work: masks a text for a query.
-    """
+    """Masks one text after another with `work`; a context manager that closes its systems."""
 
     def __init__(self, systems: Iterable[System], work: Work) -> None:
         self._systems, self._work = tuple(systems), work
@@ -400,13 +377,7 @@ class TextMasker:
 def mask_each(
     systems: Sequence[System], on_failure: OnFailure, texts: Iterable[Asked]
 ) -> Iterator[MaskedText]:
-    """Mask texts in this process, one after another, and close the systems at the end.
-
-    Args:
-        systems: systems for detection and for query-related PII.
-        on_failure: see `ask`.
-        texts: read lazily.
-    """
+    """Mask texts, read lazily, one after another (`ask`), and close the systems at the end."""
     with TextMasker(systems, partial(_mask, systems, on_failure)) as masker:
         yield from map(masker, texts)
 
@@ -416,13 +387,7 @@ def rewrite_each(
     rewriting: Callable[[str, str], Coroutine[Any, Any, Rewriting]],
     texts: Iterable[Asked],
 ) -> Iterator[MaskedText]:
-    """Rewrite texts one after another, and close the systems at the end.
-
-    Args:
-        systems: the systems that `rewriting` uses.
-        rewriting: rewrites a text for a query.
-        texts: read lazily.
-    """
+    """Rewrite texts, read lazily, one after another, and close the systems at the end."""
 
     async def rewritten(text: str, query: str) -> MaskedText:
         return MaskedText((await rewriting(text, query)).text)
@@ -449,14 +414,7 @@ def mask_each_on_ray(
     workers: int,
     texts: Iterable[Asked],
 ) -> Iterator[MaskedText]:
-    """Like `mask_each`, in the worker processes of a Ray cluster.
-
-    Args:
-        name: name of the system; each worker builds its own copy.
-        options: options of the system.
-        on_failure: see `ask`.
-        workers: number of worker processes.
-        texts: read lazily.
+    """Like `mask_each`, in the worker processes of a Ray cluster; each builds its own system.
 
     Raises:
         MissingExtraError: Ray is not installed.

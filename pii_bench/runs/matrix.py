@@ -59,12 +59,9 @@ class Matrix:
     Attributes:
         models: names as for `--model`, at least one.
         datasets: names as for `--dataset`, at least one.
-        strategies: strategies for the chat models, at least one.
-        task: a task as for `--task`.
-        limit: use only the first samples of each dataset; None for all.
-        concurrency: samples in flight at a time; None for the model's default.
-        max_usd: cap on the cost of all calls of one command; None for no cap.
-        results: folder of runs and leaderboard.
+        strategies: of the chat models, at least one.
+        concurrency: None for the model's default.
+        max_usd: cap on the cost of all calls of one command.
     """
 
     models: tuple[str, ...]
@@ -104,13 +101,11 @@ def read_matrix(path: Path) -> Matrix:
             wrong type; a model, strategy or task is unknown.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _matrix(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputFileError(path, f"not valid TOML: {error}") from error
-    try:
-        return _matrix(values)
     except PiiBenchError as error:
         raise InputFileError(path, str(error)) from None
 

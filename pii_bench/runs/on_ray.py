@@ -30,7 +30,7 @@ _BATCH: Final = 16
 def map_on_ray(
     build: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int
 ) -> Iterator[Result]:
-    """Apply a function to every item in the worker processes of a pool.
+    """Apply a function to every item in the worker processes of a pool; the order is kept.
 
     Uses the cluster at `RAY_ADDRESS`; if it is not set, starts one on this machine and stops it at
     the end.
@@ -39,9 +39,6 @@ def map_on_ray(
         build: builds the function, once per worker. It, the items and the results are pickled.
         items: read lazily, 20,000 at a time.
         workers: number of worker processes with one CPU each, at least 1.
-
-    Yields:
-        The results, in the order of the items.
 
     Raises:
         MissingExtraError: Ray is not installed.

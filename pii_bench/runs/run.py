@@ -28,7 +28,6 @@ class Respondent(Protocol):
 
     async def respond(self, sample: Sample) -> Response:
         """See `System.respond`."""
-        ...
 
 
 async def run_system(
@@ -43,12 +42,7 @@ async def run_system(
 
     A failed call is recorded as a failure, and the next run tries it again.
 
-    Args:
-        system: the system.
-        samples: the samples; the store has the request hash of each.
-        store: the store of the responses.
-        concurrency: number of samples in flight, at least 1.
-        progress: receives progress events.
+    The store must have the request hash of each sample.
 
     Raises:
         ProviderRefusedError: no call can succeed; earlier responses are saved.
@@ -70,17 +64,7 @@ async def run_system(
 def run_mapped(
     map_samples: MapSamples, samples: Sequence[Sample], store: RunStore, progress: Progress
 ) -> None:
-    """Like `run_system`, with a function that maps samples to responses (`respond_on_ray`).
-
-    Args:
-        map_samples: yields the responses in the order of the samples.
-        samples: the samples; the store has the request hash of each.
-        store: the store of the responses.
-        progress: receives progress events.
-
-    Raises:
-        ResultsError: a response cannot be saved.
-    """
+    """Like `run_system`, with a function that maps samples to responses (`respond_on_ray`)."""
     waiting = [sample for sample in samples if sample.id not in store.done]
     progress.started(len(samples) - len(waiting), len(samples))
     for sample, response in zip(waiting, map_samples(waiting), strict=True):
@@ -92,9 +76,6 @@ def respond_on_ray(
     name: str, options: SystemOptions, workers: int, task: Task, samples: Sequence[Sample]
 ) -> Iterator[Response | Failure]:
     """Run a system in the worker processes of a Ray cluster; each worker builds its own copy.
-
-    Returns:
-        The responses, in the order of the samples.
 
     Raises:
         MissingExtraError: Ray is not installed.

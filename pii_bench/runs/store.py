@@ -9,9 +9,9 @@ import hashlib
 import json
 import os
 import re
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from filelock import FileLock, Timeout
 
@@ -33,7 +33,6 @@ from pii_bench.runs.records import Failure, RunRecord, decode_record, encode_rec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-    from types import TracebackType
 
 LOCK_NAME: Final = ".lock"
 
@@ -46,9 +45,6 @@ LINE_REMEDY: Final = "run again: the line is moved away, and only its sample is 
 _BATCHES_REMEDY: Final = (
     "move the file away and run again: what its batches ask is asked, and paid, again"
 )
-
-# The location of a line: file, byte offset and length in bytes.
-_Place: TypeAlias = "tuple[Path, int, int]"
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 _PORT: Final = re.compile(r"(@[^@]*)--(\d+)$")
@@ -66,7 +62,7 @@ def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
 
     Args:
         folder: the folder of a model or of the leaderboard.
-        wait: seconds to wait for the lock; 0 to fail at once.
+        wait: seconds to wait for the lock.
 
     Raises:
         ResultsError: another run holds the lock, or the folder cannot be written.
@@ -148,19 +144,13 @@ class RunStore:
         superseded: number of responses moved to the superseded file on opening.
         reused: number of responses taken back from it.
         unreadable: error messages of the unreadable lines found on opening.
+
+    Raises:
+        ResultsError: the folder cannot be written.
     """
 
     def __init__(self, files: RunFiles, requests: Mapping[str, str]) -> None:
-        """Open the files.
-
-        Args:
-            files: the files of the run.
-            requests: sample id to request hash, for every sample of the dataset.
-
-        Raises:
-            ResultsError: the folder cannot be written.
-        """
-        self._files = files
+        self.files = files
         self.requests = requests
         self.done: set[str] = set()
         self.superseded = self.reused = 0
@@ -168,18 +158,12 @@ class RunStore:
         with writing(files.responses):
             files.responses.parent.mkdir(parents=True, exist_ok=True)
             self._load_existing()
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-            self._descriptor = os.open(files.responses, flags, mode=0o666)
+            self._open()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
 
     def append(self, record: RunRecord) -> None:
@@ -190,7 +174,7 @@ class RunStore:
         """
         line = encode_record(record)
         written = 0
-        with writing(self._files.responses):
+        with writing(self.files.responses):
             try:
                 while written < len(line):
                     written += os.write(self._descriptor, line[written:])
@@ -209,57 +193,44 @@ class RunStore:
         Raises:
             ResultsError: the file cannot be written; it is unchanged.
         """
-        path = self._files.responses
-        places: dict[str, _Place] = {}
-        offset = 0
-        with path.open("rb") as file:
-            for raw in file:
-                places[json.loads(raw)["id"]] = path, offset, len(raw)
-                offset += len(raw)
-        order = [places[name] for name in self.requests if name in places]
-        if order == sorted(order) and len(order) == len(places):
-            return
-        with writing(path):
-            _rewrite(path, order)
-            new = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.close(self._descriptor)
-        self._descriptor = new
+        lines = {json.loads(raw)["id"]: raw for raw in _raw_lines(self.files.responses)}
+        in_order = [lines[name] for name in self.requests if name in lines]
+        with writing(self.files.responses):
+            if _rewrite(self.files.responses, in_order):
+                before = self._descriptor
+                self._open()
+                os.close(before)
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._descriptor = os.open(self.files.responses, flags, mode=0o666)
 
     def _load_existing(self) -> None:
         """Keep, supersede, reuse or drop the lines of earlier runs."""
-        path = self._files.responses
-        kept: list[_Place] = []
-        superseded: list[_Place] = []
-        for line in _scan(path):
-            if isinstance(line.record, InputFileError):
-                self.unreadable.append(str(line.record))
-                superseded.append(line.place)
-            elif isinstance(line.record.response, Failure):
+        kept: list[bytes] = []
+        superseded: list[bytes] = []
+        for raw, record in _scan(self.files.responses):
+            if isinstance(record, InputFileError):
+                self.unreadable.append(str(record))
+                superseded.append(raw)
+            elif isinstance(record.response, Failure):
                 continue
-            elif self.requests.get(line.record.id) != line.record.request:
+            elif self.requests.get(record.id) != record.request:
                 self.superseded += 1
-                superseded.append(line.place)
-            elif line.record.id not in self.done:
-                self.done.add(line.record.id)
-                kept.append(line.place)
-        for place, record in self._reusable():
-            self.done.add(record.id)
-            self.reused += 1
-            kept.append(place)
-        if superseded:
-            supersede(self._files, _lines_at(superseded))
-        size = path.stat().st_size if path.exists() else 0
-        if self.reused or sum(length for _, _, length in kept) != size:
-            _rewrite(path, kept)
-
-    def _reusable(self) -> Iterator[tuple[_Place, RunRecord]]:
-        """Yield superseded responses to current requests, for samples without a response."""
-        for line in _scan(self._files.superseded):
-            record = line.record
-            if not isinstance(record, RunRecord) or isinstance(record.response, Failure):
+                superseded.append(raw)
+            elif record.id not in self.done:
+                self.done.add(record.id)
+                kept.append(raw)
+        for raw, record in _scan(self.files.superseded):
+            if isinstance(record, InputFileError) or isinstance(record.response, Failure):
                 continue
             if record.id not in self.done and self.requests.get(record.id) == record.request:
-                yield line.place, record
+                self.done.add(record.id)
+                self.reused += 1
+                kept.append(raw)
+        if superseded:
+            supersede(self.files, superseded)
+        _rewrite(self.files.responses, kept)
 
 
 def supersede(files: RunFiles, lines: Iterable[bytes]) -> None:
@@ -269,32 +240,24 @@ def supersede(files: RunFiles, lines: Iterable[bytes]) -> None:
         ResultsError: the file cannot be written.
     """
     path = files.superseded
-    existing = {hashlib.sha256(raw).digest() for raw in _raw_lines(path)}
-    new = [raw for raw in lines if hashlib.sha256(raw).digest() not in existing]
-    with writing(path), path.open("a+b") as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read() != b"\n":
-                # Complete the line that a killed process left.
-                file.write(b"\n")
-        file.writelines(new)
+    existing = list(_raw_lines(path))
+    known = set(existing)
+    with writing(path), path.open("ab") as file:
+        if existing and not existing[-1].endswith(b"\n"):
+            # Complete the line that a killed process left.
+            file.write(b"\n")
+        file.writelines(raw for raw in lines if raw not in known)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _rewrite(path: Path, places: Iterable[_Place]) -> None:
+def _rewrite(path: Path, lines: list[bytes]) -> bool:
+    """Replace the lines of a file; False if it has exactly these already."""
+    if lines == list(_raw_lines(path)):
+        return False
     with replacing(path) as new:
-        new.writelines(_lines_at(places))
-
-
-def _lines_at(places: Iterable[_Place]) -> Iterator[bytes]:
-    with ExitStack() as stack:
-        files: dict[Path, IO[bytes]] = {}
-        for path, offset, length in places:
-            if path not in files:
-                files[path] = stack.enter_context(path.open("rb"))
-            files[path].seek(offset)
-            yield files[path].read(length)
+        new.writelines(lines)
+    return True
 
 
 def read_lines(
@@ -309,26 +272,17 @@ def read_lines(
     Raises:
         InputFileError: a complete line cannot be read.
     """
-    for line in _scan(path):
-        if isinstance(line.record, RunRecord):
-            yield line.raw, line.record
+    for raw, record in _scan(path):
+        if isinstance(record, RunRecord):
+            yield raw, record
         elif unreadable is None:
-            raise line.record
+            raise record
         else:
-            unreadable.append(str(line.record))
+            unreadable.append(str(record))
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A complete line; `record` is an error if the line cannot be read."""
-
-    place: _Place
-    raw: bytes
-    record: RunRecord | InputFileError
-
-
-def _scan(path: Path) -> Iterator[_Line]:
-    offset = 0
+def _scan(path: Path) -> Iterator[tuple[bytes, RunRecord | InputFileError]]:
+    """Yield the complete lines, each with its record or the reason why it cannot be read."""
     for number, raw in enumerate(_raw_lines(path), start=1):
         if not raw.endswith(b"\n"):
             return
@@ -338,8 +292,7 @@ def _scan(path: Path) -> Iterator[_Line]:
         except (ValueError, TypeError, RecursionError) as error:
             what = str(error) if isinstance(error, RecordError) else "no line of a run"
             record = InputFileError(path, what, line=number)
-        yield _Line((path, offset, len(raw)), raw, record)
-        offset += len(raw)
+        yield raw, record
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
@@ -388,7 +341,7 @@ class BatchesFile:
     """`<dataset>.batch.json`: the batches of a run whose results are not collected yet.
 
     A batch is added before it is submitted, so that no crash can lose it. Every change is synced
-    to disk before the method returns.
+    to disk before the method returns, or raises a `ResultsError`.
 
     Raises:
         InputFileError: the file is in a wrong format.
@@ -406,29 +359,17 @@ class BatchesFile:
         return len(self._batches)
 
     def put(self, batch: Batch) -> None:
-        """Add a batch, or replace the one with the same tag.
-
-        Raises:
-            ResultsError: the file cannot be written.
-        """
+        """Add a batch, or replace the one with the same tag."""
         self._batches[batch.tag] = batch
         self._write()
 
     def drop(self, batch: Batch) -> None:
-        """Remove a batch; remove the file with the last one.
-
-        Raises:
-            ResultsError: the file cannot be written.
-        """
+        """Remove a batch; remove the file with the last one."""
         del self._batches[batch.tag]
         self._write()
 
     def set_id(self, batch: Batch, batch_id: str) -> None:
-        """Store the provider's id of a batch.
-
-        Raises:
-            ResultsError: the file cannot be written.
-        """
+        """Store the provider's id of a batch."""
         self.put(replace(batch, id=batch_id))
 
     def _write(self) -> None:

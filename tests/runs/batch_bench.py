@@ -159,7 +159,7 @@ class Bench:
     running: int = 0
 
     def run(self, samples: Sequence[Sample] = SAMPLES, *, wait: bool = True) -> None:
-        requests = self.hashes()
+        requests = {sample.id: self.system.request_hash(sample) for sample in SAMPLES}
         self.progress = RecordingProgress()
         with RunStore(self.files, requests) as store:
             self.running = asyncio.run(
@@ -167,16 +167,11 @@ class Bench:
                     self.system,
                     samples,
                     store,
-                    files=self.files,
-                    requests=requests,
                     service=self.service,
                     progress=self.progress,
                     polling=self.clock.polling(wait=wait),
                 )
             )
-
-    def hashes(self) -> dict[str, str]:
-        return {sample.id: self.system.request_hash(sample) for sample in SAMPLES}
 
     def stored(self) -> list[RunRecord]:
         return [record for _, record in read_lines(self.files.responses)]

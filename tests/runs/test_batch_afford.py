@@ -27,7 +27,7 @@ PRICE: Final = Price(0.0, 1e6, date(2026, 1, 1), "test")
 
 def affordable(files: RunFiles, ledger: Ledger | None) -> list[str]:
     with RunStore(files, REQUESTS) as store:
-        return [sample.id for sample in afford(SYSTEM, SAMPLES, store, files, ledger)]
+        return [sample.id for sample in afford(SYSTEM, SAMPLES, store, ledger)]
 
 
 def stored(files: RunFiles) -> dict[str, object]:

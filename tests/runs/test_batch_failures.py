@@ -298,8 +298,6 @@ async def run_over_http(case: Case, url: str, files: RunFiles, clock: Clock) -> 
                 system,
                 SAMPLES,
                 store,
-                files=files,
-                requests=requests,
                 service=build_batch_service(model),
                 progress=RecordingProgress(),
                 polling=clock.polling(),
