@@ -49,7 +49,7 @@ SCHEMA_VERSION: Final = "0.3.0"
 _SIZE_SAMPLES: Final = 20
 
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
-"""Relationship of the evaluator to the model's developer."""
+"""Relationship of the evaluator to the model's developer; `other` if unspecified."""
 
 PROJECT: Final = "pii_bench"
 UNKNOWN: Final = "unknown"
@@ -59,12 +59,7 @@ _TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words", "encoder"})
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The evaluator of the runs in a results folder, except the project's reference runs.
-
-    Attributes:
-        organization: its name.
-        relationship: to the models' developers; `other` if unspecified.
-    """
+    """The evaluator of the runs in a results folder, except the project's reference runs."""
 
     organization: str = UNKNOWN
     relationship: Relationship = "other"
@@ -103,7 +98,7 @@ def export_runs(
         results: folder of the runs.
         out: folder for `data/pii_bench/<developer>/<model>/`.
         evaluator: of the runs.
-        created: Unix time of the export, which the schema requires.
+        created: Unix time of the export.
         compress: write the samples with gzip, as `..._samples.jsonl.gz`; the run's JSON file has
             name and hash of the uncompressed file.
         announce: called with the approximate bytes of all samples before anything is written.

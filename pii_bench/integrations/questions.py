@@ -14,7 +14,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, get_strategy, load_prompt
-from pii_bench.ranking.rows import METRICS, SUBJECT_METRICS, metrics_of
+from pii_bench.ranking.rows import SUBJECT_METRICS, metrics_of
 from pii_bench.runs.evaluation import Evaluation, score_sample
 from pii_bench.runs.responses import compose, read_response
 from pii_bench.tasks import Task
@@ -29,22 +29,14 @@ if TYPE_CHECKING:
     from pii_bench.runs.evaluation import SampleScore
     from pii_bench.systems.predictions import Prediction
 
+# Columns that are no means over all scored samples: they are computed from sums, from other means
+# (H), or from the samples with a masked text (collateral).
 _NOT_MEANS: Final = frozenset(
     {
-        "micro_f1",
-        "micro_ent_f1",
-        "hallucination_rate",
-        "collateral",
-        "h",
-        "leak_readable",
-        "leak_restated",
-        "leak_part",
+        *("micro_f1", "micro_ent_f1", "hallucination_rate", "collateral", "h"),
+        *("leak_readable", "leak_restated", "leak_part"),
     }
 )
-
-MEAN_METRICS: Final = tuple(name for name in METRICS if name not in _NOT_MEANS)
-"""The columns that are means over all scored samples. The others are computed from sums, from other
-means (H), or from the samples with a masked text (collateral)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +68,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The scored answers to one sample.
-
-    Attributes:
-        metrics: by the leaderboard's name, the sample's contribution to the mean, 0 to 1.
-    """
+    """The answers to one sample, with its contributions to the leaderboard's means, 0 to 1."""
 
     prediction: Prediction
     metrics: Mapping[str, float]
@@ -161,4 +149,5 @@ def score_answers(
 def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:
     """Return a sample's contribution to each mean of its task's row, 0 to 1."""
     evaluation = Evaluation(task=task, gold=1, scores=(score,), statuses={})
-    return {name: value for name, value in metrics_of(evaluation).items() if name in MEAN_METRICS}
+    metrics = metrics_of(evaluation)
+    return {name: value for name, value in metrics.items() if name not in _NOT_MEANS}

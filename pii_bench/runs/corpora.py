@@ -29,7 +29,7 @@ class Corpus:
     """Texts to mask.
 
     Attributes:
-        name: name shown to the user.
+        name: shown to the user.
         total: number of texts.
         done: number of texts that an earlier run has masked.
         rows: the other texts, each with the function that writes its encoded masked text.
@@ -48,14 +48,9 @@ class TableRun:
     """What all runs that fill one `OUT.part` must share; stored next to it, in `OUT.part.json`.
 
     Attributes:
-        column: column of the texts.
-        query_column: column of the queries; None if all texts share one query.
-        query_sha256: SHA-256 of the shared query, 64 hexadecimal digits; None without one.
-        system: name of the system.
-        keep: `--keep` setting.
-        rewrite: True if the texts are rewritten instead of masked.
-        strategy: `--strategy`; None for the default.
-        label_map: path of `--label-map`; None without one.
+        query_column: None if all texts share one query.
+        query_sha256: SHA-256 of the shared query; None without one.
+        label_map: the path of `--label-map`.
     """
 
     column: str
@@ -69,12 +64,9 @@ class TableRun:
 
 
 def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
-    """Return all *.txt files below a folder that are not in `out` yet.
+    """Return all *.txt files below a folder that are not in `out`, under the same names, yet.
 
-    Args:
-        folder: folder of the texts.
-        out: folder for the masked texts, under the same names.
-        force: remove the masked texts of an earlier run first.
+    With `force` the masked texts of an earlier run are removed first.
 
     Raises:
         InputFileError: one folder is inside the other, there are no texts, or a subfolder cannot
@@ -125,11 +117,7 @@ def _plain_text(masked: str | None) -> str:
 def corpus_of_table(path: Path, out: Path, run: TableRun, *, force: bool) -> Corpus:
     """Return the rows of a table that are not in `OUT.part` yet.
 
-    Args:
-        path: the table.
-        out: the masked table, with the same suffix.
-        run: columns, query and system.
-        force: start again from the first row.
+    With `force` masking starts again from the first row.
 
     Raises:
         InputFileError: the table cannot be read, `out` cannot be used, or another run began

@@ -145,9 +145,7 @@ class Tally:
     @property
     def evaluation(self) -> Evaluation:
         """The evaluation of the samples added so far."""
-        scores = self._scores
-        if isinstance(scores, list):
-            scores = tuple(scores)
+        scores = tuple(self._scores) if isinstance(self._scores, list) else self._scores
         return Evaluation(self.task, self._gold, scores, self._statuses)
 
 

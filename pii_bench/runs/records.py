@@ -50,13 +50,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One line of `<dataset>.jsonl`.
-
-    Attributes:
-        id: sample id.
-        request: hash of everything that the response depends on.
-        response: the response, or the failure of the call.
-    """
+    """One line of `<dataset>.jsonl`: sample id, `System.request_hash` and what came of the call."""
 
     id: str
     request: str
@@ -70,13 +64,10 @@ class RunRecord:
     @property
     def completions(self) -> tuple[Completion, ...]:
         """All completions, one per call."""
-        match self.response:
-            case Failure() | Prediction():
-                return ()
-            case Draws(completions):
-                return completions
-            case completion:
-                return (completion,)
+        written = self.written
+        if written is None:
+            return ()
+        return written.completions if isinstance(written, Draws) else (written,)
 
 
 def encode_record(record: RunRecord) -> bytes:
@@ -158,22 +149,21 @@ class Totals:
 def total(records: Iterable[RunRecord], price: Price | None) -> Totals:
     """Sum tokens and cost over the completions of a run."""
     completions = [completion for record in records for completion in record.completions]
-    counted = [
-        (completion.usage, completion.batched)
-        for completion in completions
-        if completion.usage is not None
-    ]
-    usages = [usage for usage, _ in counted]
+    usages = [each.usage for each in completions if each.usage is not None]
+    usd = None
+    if price is not None:
+        costs = [
+            cost(each.usage, price, each.batched) for each in completions if each.usage is not None
+        ]
+        usd = round(sum(costs), 6)
     return Totals(
         completions=len(completions),
-        uncounted=len(completions) - len(counted),
+        uncounted=len(completions) - len(usages),
         input_tokens=sum(usage.input_tokens for usage in usages),
         output_tokens=sum(usage.output_tokens for usage in usages),
         reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
         cached_tokens=sum(usage.cached_tokens for usage in usages),
-        usd=None
-        if price is None
-        else round(sum(cost(usage, price, batched) for usage, batched in counted), 6),
+        usd=usd,
         price=None if price is None else f"{price.rates}, {price.date}, {price.source}",
     )
 
@@ -183,9 +173,6 @@ class Signature:
     """Everything needed to reproduce a score.
 
     Attributes:
-        dataset: name of the dataset.
-        dataset_sha256: hash of its file.
-        task: the task.
         strategy: name of the prompt or strategy; empty for predictions made elsewhere.
         prompts: prompt name to hash, for every prompt used; the hash is empty if there is no text.
         model: the requested model; empty for predictions made elsewhere.
@@ -260,11 +247,7 @@ class Manifest:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest atomically.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
+    """Write a manifest atomically, or raise a `ResultsError`."""
     write_json(path, manifest)
 
 

@@ -11,6 +11,9 @@ from pii_bench.prompting.parsing.answers import (
     parse_structured_labelled,
     parse_structured_related,
 )
+from pii_bench.prompting.parsing.detection import parse_detection
+from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
+from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
 from pii_bench.scorer import normalise
 from pii_bench.systems.faults import fault_of
 from pii_bench.systems.predictions import Prediction
@@ -45,7 +48,7 @@ def read_response(
     Args:
         task: the task.
         response: the response of the system.
-        output: the output format that the model was asked for.
+        output: the form that the model was asked for.
         labels_of: the taxonomy whose labels detection uses; None for the seven types. Labels are
             mapped to types; entities whose label has no type are dropped.
         text: the description, in which parts of one value (given name, surname) are joined; None
@@ -68,16 +71,19 @@ def read_response(
 
 
 def _read_completion(task: Task, response: Completion, output: Output) -> Prediction:
+    text, finish = response.text, response.finish
     match task:
         case Task.DETECTION:
-            return _read_detection(response, output)
+            parse = parse_detection if output == "text" else parse_structured_detection
+            found = parse(text, finish)
+            return Prediction(found.status, subjects=found.payload, cut=found.cut)
         case Task.QUERY_RELATED:
-            return _read_related(response, output)
+            parse_list = parse_related if output == "text" else parse_structured_related
+            needed = parse_list(text, finish)
+            return Prediction(needed.status, related=needed.payload)
         case Task.REWRITE:
-            from pii_bench.prompting.parsing.texts import parse_rewriting
-
-            read = parse_rewriting(response.text, response.finish)
-            return Prediction(read.status, rewritten=read.payload)
+            written = parse_rewriting(text, finish)
+            return Prediction(written.status, rewritten=written.payload)
         case Task.MASKING:
             # It is composed of the answers of the other two tasks.
             return Prediction(Status.MALFORMED)
@@ -129,21 +135,10 @@ def compose(detection: Prediction, related: Prediction) -> Prediction:
     )
 
 
-def _read_detection(response: Completion, output: Output) -> Prediction:
-    if output == "text":
-        from pii_bench.prompting.parsing.detection import parse_detection as parse
-    else:
-        parse = parse_structured_detection
-    read = parse(response.text, response.finish)
-    return Prediction(read.status, subjects=read.payload, cut=read.cut)
-
-
 def _read_labelled(
     completions: Sequence[Completion], output: Output, labels_of: str, text: str | None
 ) -> Prediction:
     """Merge the entities of all pieces of a text; a piece without an answer fails the whole."""
-    from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
-
     labels = taxonomy(labels_of)
     parse = parse_labelled if output == "text" else parse_structured_labelled
     read = [parse(each.text, labels, each.finish) for each in completions]
@@ -164,12 +159,3 @@ def _read_labelled(
         subjects=(tuple(typed),) if typed else (),
         cut=any(each.cut for each in read),
     )
-
-
-def _read_related(response: Completion, output: Output) -> Prediction:
-    if output == "text":
-        from pii_bench.prompting.parsing.texts import parse_related as parse
-    else:
-        parse = parse_structured_related
-    read = parse(response.text, response.finish)
-    return Prediction(read.status, related=read.payload)
