@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def files(tmp_path: Path) -> RunFiles:
-    return RunFiles.at(tmp_path, "fake/one", "naive", "tiny")
+    return RunFiles.at(tmp_path / "runs", "fake/one", "naive", "tiny")
 
 
 @pytest.fixture

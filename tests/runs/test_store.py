@@ -17,11 +17,7 @@ from hypothesis import strategies as st
 from pii_bench.errors import InputFileError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
-from pii_bench.runs.records import (
-    Failure,
-    RunRecord,
-    encode_record,
-)
+from pii_bench.runs.records import Failure, RunRecord, encode_record
 from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_lines
 from tests.cli.command import environment
 from tests.full_disk import no_file_longer_than
@@ -34,11 +30,6 @@ ONE = RunRecord("s1", "hash1", Completion("one"))
 TWO = RunRecord("s2", "hash2", Completion("zwei, \u4e8c"))
 THREE = RunRecord("s3", "hash3", Completion("three"))
 FAILED = RunRecord("s2", "hash2", Failure("timeout", ""))
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> RunFiles:
-    return RunFiles.at(tmp_path / "runs", "openai/gpt-4o", "naive", "demo")
 
 
 def lines(*records: RunRecord) -> bytes:
@@ -59,9 +50,12 @@ def test_the_paths_of_the_files_of_a_run(tmp_path: Path) -> None:
     files = RunFiles.at(tmp_path, "openai/gpt-4o", "self-cot", "my-set-0a1b")
 
     folder = tmp_path / "openai--gpt-4o" / "self-cot"
-    assert files.responses == folder / "my-set-0a1b.jsonl"
-    assert files.manifest == folder / "my-set-0a1b.run.json"
-    assert files.superseded == folder / "my-set-0a1b.superseded.jsonl"
+    assert files == RunFiles(
+        responses=folder / "my-set-0a1b.jsonl",
+        manifest=folder / "my-set-0a1b.run.json",
+        superseded=folder / "my-set-0a1b.superseded.jsonl",
+        batches=folder / "my-set-0a1b.batch.json",
+    )
     assert RunFiles.of_manifest(files.manifest) == files
     assert files.model_folder == tmp_path / "openai--gpt-4o"
 
@@ -110,21 +104,12 @@ def test_two_names_never_share_a_folder(names: list[str]) -> None:
     assert one.responses != other.responses
 
 
-def test_an_appended_record_is_stored_at_once_and_kept(files: RunFiles) -> None:
-    with RunStore(files, REQUESTS) as store:
-        store.append(ONE)
-        assert store.done == {"s1"}
-        assert files.responses.read_bytes() == lines(ONE)
-
-    assert done_after_opening(files) == {"s1"}
-    assert files.responses.read_bytes() == lines(ONE)
-
-
-def test_a_failed_call_is_kept_until_the_next_run(files: RunFiles) -> None:
+def test_an_answer_is_kept_and_a_failed_call_only_until_the_next_run(files: RunFiles) -> None:
     with RunStore(files, REQUESTS) as store:
         store.append(ONE)
         store.append(FAILED)
         assert store.done == {"s1"}
+        # Stored at once.
         assert files.responses.read_bytes() == lines(ONE, FAILED)
 
     assert done_after_opening(files) == {"s1"}
@@ -218,16 +203,6 @@ def test_a_torn_superseded_line_is_ignored(files: RunFiles) -> None:
     assert done_after_opening(files) == {"s1", "s2"}
 
 
-def test_superseded_responses_accumulate(files: RunFiles) -> None:
-    write_responses(files, lines(ONE, TWO))
-
-    done_after_opening(files, {"s2": "hash2"})
-    done_after_opening(files, {"s2": "another"})
-
-    assert files.superseded.read_bytes() == lines(ONE, TWO)
-    assert files.responses.read_bytes() == b""
-
-
 def test_of_two_responses_to_one_request_the_first_is_kept(files: RunFiles) -> None:
     again = RunRecord("s1", "hash1", Completion("another one"))
     write_responses(files, lines(ONE, again, TWO))
@@ -242,27 +217,11 @@ def test_lines_are_sorted_in_the_order_of_the_dataset(files: RunFiles) -> None:
             store.append(record)
         store.sort()
         assert files.responses.read_bytes() == lines(ONE, FAILED, THREE)
-
-
-def test_records_can_be_appended_after_sorting(files: RunFiles) -> None:
-    with RunStore(files, REQUESTS) as store:
-        store.append(THREE)
-        store.append(ONE)
-        store.sort()
+        # Of two lines of a sample the last is kept.
         store.append(TWO)
-
-    assert files.responses.read_bytes() == lines(ONE, THREE, TWO)
-
-
-def test_a_sorted_file_is_not_rewritten(files: RunFiles) -> None:
-    with RunStore(files, REQUESTS) as store:
-        store.append(ONE)
-        store.append(THREE)
-        before = files.responses.stat().st_ino
         store.sort()
 
-    assert done_after_opening(files) == {"s1", "s3"}
-    assert files.responses.stat().st_ino == before
+    assert files.responses.read_bytes() == lines(ONE, TWO, THREE)
 
 
 def test_a_line_is_complete_even_if_the_system_writes_single_bytes(
@@ -282,7 +241,7 @@ def test_a_line_that_does_not_fit_on_the_disk_is_removed_again(files: RunFiles) 
         store.append(ONE)
         with (
             no_file_longer_than(fits),
-            pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+            pytest.raises(ResultsError, match=r"tiny\.jsonl: cannot be written: File too large$"),
         ):
             store.append(TWO)
         assert files.responses.read_bytes() == lines(ONE)
@@ -300,7 +259,7 @@ def test_a_failed_sort_leaves_the_file_unchanged(files: RunFiles) -> None:
         store.append(ONE)
         with (
             no_file_longer_than(len(unsorted) - 1),
-            pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: File too large$"),
+            pytest.raises(ResultsError, match=r"tiny\.jsonl: cannot be written: File too large$"),
         ):
             store.sort()
 
@@ -315,7 +274,7 @@ def test_a_failed_write_of_superseded_lines_leaves_the_responses_unchanged(
 
     with (
         no_file_longer_than(5),
-        pytest.raises(ResultsError, match=r"demo\.superseded\.jsonl: cannot be .*File too large$"),
+        pytest.raises(ResultsError, match=r"tiny\.superseded\.jsonl: cannot be .*File too large$"),
     ):
         RunStore(files, {"s1": "hash1", "s2": "another"})
 
@@ -339,21 +298,9 @@ def test_the_umask_decides_who_may_read_the_files(files: RunFiles, umask: int, m
     assert files.superseded.stat().st_mode & 0o777 == mode
 
 
-def test_a_file_at_the_path_of_the_folder_is_reported(files: RunFiles) -> None:
-    files.responses.parent.parent.parent.write_text("a file named runs")
-
-    with pytest.raises(ResultsError, match=r"demo\.jsonl: cannot be written: Not a directory$"):
-        RunStore(files, REQUESTS)
-
-
-def test_reading_skips_a_torn_last_line(files: RunFiles) -> None:
-    write_responses(files, lines(ONE, TWO) + b'{"id": "s3"')
-
-    assert list(read_lines(files.responses)) == [(lines(ONE), ONE), (lines(TWO), TWO)]
-
-
 def test_reading_raises_at_a_broken_line_or_collects_it(files: RunFiles) -> None:
-    write_responses(files, lines(ONE) + b"{}\n" + lines(TWO))
+    # The last line is incomplete, which is no error.
+    write_responses(files, lines(ONE) + b"{}\n" + lines(TWO) + b'{"id": "s3"')
     message = f"{files.responses}:2: record: 'id' is missing"
 
     with pytest.raises(InputFileError) as caught:
@@ -361,7 +308,8 @@ def test_reading_raises_at_a_broken_line_or_collects_it(files: RunFiles) -> None
     assert str(caught.value) == message
 
     unreadable: list[str] = []
-    assert [record for _, record in read_lines(files.responses, unreadable)] == [ONE, TWO]
+    read = list(read_lines(files.responses, unreadable))
+    assert read == [(lines(ONE), ONE), (lines(TWO), TWO)]
     assert unreadable == [message]
 
 
@@ -379,21 +327,19 @@ with locked(Path(sys.argv[1])):
 def test_a_lock_creates_the_folder_and_is_released(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "openai--m"
     for _ in range(2):
-        with locked(folder):
+        # Locks of different folders are independent.
+        with locked(folder), locked(tmp_path / "runs"):
             assert folder.is_dir()
 
 
 def test_a_second_run_is_refused_and_the_first_one_keeps_its_lock(tmp_path: Path) -> None:
     message = f"{tmp_path}: another run is writing there: wait for it, or give another --results"
     with locked(tmp_path):
+        (tmp_path / ".demo.jsonl.k2_a9xyz.new").write_text("being written")
         for _ in range(2):
             with pytest.raises(ResultsError, match=f"^{re.escape(message)}$"), locked(tmp_path):
                 pass
-
-
-def test_locks_of_different_folders_are_independent(tmp_path: Path) -> None:
-    with locked(tmp_path / "openai--m"), locked(tmp_path / "openai--n"), locked(tmp_path):
-        pass
+        assert (tmp_path / ".demo.jsonl.k2_a9xyz.new").exists()
 
 
 def test_a_run_can_wait_for_a_lock(tmp_path: Path) -> None:
@@ -449,24 +395,6 @@ def test_half_written_files_of_a_killed_process_are_removed(tmp_path: Path) -> N
         assert not (tmp_path / leftover).exists()
 
 
-def test_a_refused_run_removes_no_files(tmp_path: Path) -> None:
-    with locked(tmp_path):
-        (tmp_path / ".demo.jsonl.k2_a9xyz.new").write_text("being written")
-        with pytest.raises(ResultsError), locked(tmp_path):
-            pass
-        assert (tmp_path / ".demo.jsonl.k2_a9xyz.new").exists()
-
-
-def test_a_file_at_the_path_of_the_locked_folder_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text("a file")
-
-    with (
-        pytest.raises(ResultsError, match=r"runs/m: cannot be written: Not a directory$"),
-        locked(tmp_path / "runs" / "m"),
-    ):
-        pass
-
-
 def test_batches_are_read_back_in_order(files: RunFiles) -> None:
     first, second = Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}), Batch("aa00", 2.0, {"s3": "h3"})
     batches = BatchesFile(files)
@@ -476,7 +404,6 @@ def test_batches_are_read_back_in_order(files: RunFiles) -> None:
 
     read = list(BatchesFile(files))
 
-    assert files.batches == files.responses.with_name("demo.batch.json")
     assert read == [Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}, "job-1"), second]
     assert list(read[0].requests) == ["s2", "s1"]
 
@@ -498,15 +425,31 @@ def test_an_invalid_list_of_batches_is_reported(files: RunFiles, content: str) -
     files.batches.parent.mkdir(parents=True)
     files.batches.write_text(content)
 
-    with pytest.raises(InputFileError, match=r"demo\.batch\.json: no list of batches") as caught:
+    with pytest.raises(InputFileError, match=r"tiny\.batch\.json: no list of batches") as caught:
         BatchesFile(files)
 
     advice = "move the file away and run again: what its batches ask is asked, and paid, again"
     assert str(caught.value).endswith(f"; {advice}")
 
 
-def test_a_list_of_batches_that_cannot_be_written_is_reported(files: RunFiles) -> None:
-    files.responses.parent.parent.parent.write_text("in the way")
+def lock(files: RunFiles) -> None:
+    with locked(files.model_folder):
+        pass
 
-    with pytest.raises(ResultsError, match=r"demo\.batch\.json: cannot be written"):
-        BatchesFile(files).put(Batch("00", 1.5, {"s1": "h1"}))
+
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        (lambda files: RunStore(files, REQUESTS), "tiny.jsonl"),
+        (lambda files: BatchesFile(files).put(Batch("00", 1.5, {"s1": "h1"})), "tiny.batch.json"),
+        (lock, "fake--one"),
+    ],
+    ids=["responses", "batches", "lock"],
+)
+def test_a_file_in_the_way_of_the_folder_is_reported(
+    files: RunFiles, write: Callable[[RunFiles], object], name: str
+) -> None:
+    files.model_folder.parent.write_text("in the way")
+
+    with pytest.raises(ResultsError, match=rf"/{name}: cannot be written: Not a directory$"):
+        write(files)
