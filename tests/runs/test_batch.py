@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from pii_bench.runs.records import RunRecord
 
 
-def test_one_job_answers_all_samples(bench: Bench) -> None:
+def test_one_job_answers_all_samples_and_a_second_run_calls_nobody(bench: Bench) -> None:
     bench.run()
 
     assert bench.service.submitted == [IDS]
     assert bench.stored() == bench.expected()
     assert (bench.progress.start, bench.progress.failed) == ((0, 6), [False] * 6)
     assert bench.running == 0
+
+    steps = len(bench.service.steps)
+    bench.run()
+    assert len(bench.service.steps) == steps
 
 
 def test_answered_samples_are_not_submitted_again(bench: Bench) -> None:
@@ -40,31 +44,15 @@ def test_answered_samples_are_not_submitted_again(bench: Bench) -> None:
     assert bench.progress.start == (2, 4)
 
 
-def test_the_provider_is_not_called_when_every_sample_is_answered(bench: Bench) -> None:
-    bench.run()
-    steps = len(bench.service.steps)
-
-    bench.run()
-
-    assert len(bench.service.steps) == steps
-
-
-def test_the_list_of_jobs_exists_only_while_a_job_runs(bench: Bench) -> None:
-    bench.run(wait=False)
-    assert bench.files.batches.name == "tiny.batch.json"
-    assert bench.files.batches.exists()
-
-    bench.run()
-    assert not bench.files.batches.exists()
-
-
 def test_a_run_that_does_not_wait_leaves_its_job_to_the_next_run(bench: Bench) -> None:
     bench.run(wait=False)
     assert (bench.running, bench.stored(), bench.clock.pauses) == (1, [], [])
+    assert bench.files.batches.exists()
 
     bench.run(wait=False)
     assert (bench.running, bench.stored()) == (0, bench.expected())
     assert bench.service.submitted == [IDS]
+    assert not bench.files.batches.exists()
 
 
 def test_the_list_of_jobs_holds_ids_and_hashes_and_no_text(bench: Bench) -> None:
@@ -77,22 +65,16 @@ def test_the_list_of_jobs_holds_ids_and_hashes_and_no_text(bench: Bench) -> None
     assert list(bench.service.jobs["job-1"]) == [f"{tag}-0"]
 
 
-def test_custom_ids_are_unique_across_jobs(bench: Bench) -> None:
-    bench.service.limits = BatchLimits(requests=2, size=10**6)
-
-    bench.run()
-
-    names = [name for job in bench.service.jobs.values() for name in job]
-    assert len(set(names)) == len(names) == 6
-
-
 def test_no_job_holds_more_requests_than_allowed(bench: Bench) -> None:
     bench.service.limits = BatchLimits(requests=4, size=10**6)
+    bench.service.looks = 2
 
     bench.run()
 
     assert bench.service.submitted == [["s1", "s2", "s3", "s4"], ["s5", "s6"]]
     assert bench.stored() == bench.expected()
+    assert len({name for job in bench.service.jobs.values() for name in job}) == 6
+    assert bench.progress.waits == [(0, 6), (0, 6)]
 
 
 @pytest.mark.parametrize(("fit", "jobs"), [(0.5, 6), (1.0, 6), (2.0, 3), (5.9, 2), (6.0, 1)])
@@ -117,15 +99,6 @@ def test_pauses_grow_to_a_minute(bench: Bench) -> None:
     assert pauses[:3] == [2.0, 3.0, 4.5]
     assert pauses == sorted(pauses)
     assert pauses[-1] == 60.0
-
-
-def test_the_progress_of_the_jobs_is_told(bench: Bench) -> None:
-    bench.service.limits = BatchLimits(requests=4, size=10**6)
-    bench.service.looks = 2
-
-    bench.run()
-
-    assert bench.progress.waits == [(0, 6), (0, 6)]
 
 
 def test_a_job_that_does_not_end_in_time_is_left_to_the_next_run(bench: Bench) -> None:
@@ -165,15 +138,6 @@ def test_failures_are_recorded_and_submitted_again_by_the_next_run(bench: Bench)
     assert [r.id for r in bench.stored() if isinstance(r.response, Completion)] == IDS
 
 
-def test_requests_missing_from_an_expired_job_are_recorded_as_expired(bench: Bench) -> None:
-    bench.service.outcome = lambda _: None
-    bench.service.absent = CallError("expired")
-
-    bench.run()
-
-    assert {record.response for record in bench.stored()} == {Failure("expired", "")}
-
-
 def test_a_refusal_is_raised_after_the_other_results_are_saved(bench: Bench) -> None:
     refusal = ProviderRefusedError("no such model")
     bench.service.outcome = lambda request: (
@@ -188,14 +152,24 @@ def test_a_refusal_is_raised_after_the_other_results_are_saved(bench: Bench) -> 
     assert not bench.files.batches.exists()
 
 
-def test_the_refusal_of_a_whole_job_is_raised(bench: Bench) -> None:
+def test_results_that_a_job_lacks_fail_as_the_provider_says(bench: Bench) -> None:
     bench.service.outcome = lambda _: None
-    bench.service.absent = ProviderRefusedError("batch failed")
+    bench.service.absent = CallError("expired")
+    bench.run()
+    assert {record.response for record in bench.stored()} == {Failure("expired", "")}
 
+    bench.service.absent = ProviderRefusedError("batch failed")
     with pytest.raises(ProviderRefusedError, match="batch failed"):
         bench.run()
-
     assert not bench.files.batches.exists()
+
+
+def test_a_job_with_all_its_results_refuses_nothing(bench: Bench) -> None:
+    bench.service.absent = ProviderRefusedError("batch failed")
+
+    bench.run()
+
+    assert bench.stored() == bench.expected()
 
 
 def change_request(bench: Bench) -> None:
@@ -213,19 +187,12 @@ def test_answers_to_changed_requests_are_stored_as_superseded(bench: Bench) -> N
 
     bench.run()
 
+    # The new job is submitted while the old one runs.
+    assert bench.service.steps[:5] == ["submit", "poll", "submit", "poll", "result"]
     assert bench.service.submitted == [IDS, IDS]
     assert bench.stored() == bench.expected()
     assert sorted(superseded(bench), key=lambda record: record.id) == old
     assert bench.progress.failed == [False] * 6
-
-
-def test_changed_requests_are_submitted_while_the_old_job_runs(bench: Bench) -> None:
-    bench.run(wait=False)
-    change_request(bench)
-
-    bench.run(wait=False)
-
-    assert bench.service.steps == ["submit", "poll", "submit", "poll", *["result"] * 6, "poll"]
 
 
 def test_failures_of_changed_requests_are_dropped(bench: Bench) -> None:

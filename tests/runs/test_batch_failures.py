@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 STEPS: Final = ["submit", "poll", "poll", *["result"] * 6]
 
-at_any_step = pytest.mark.parametrize("step", range(len(STEPS)))
-early_or_late = pytest.mark.parametrize("late", [False, True], ids=["early", "late"])
-
 
 @pytest.fixture
 def undisturbed(tmp_path: Path) -> bytes:
@@ -39,34 +36,25 @@ def undisturbed(tmp_path: Path) -> bytes:
     return bench.files.responses.read_bytes()
 
 
-@at_any_step
-@early_or_late
-def test_a_crash_at_any_step_loses_nothing_and_submits_nothing_twice(
-    bench: Bench, undisturbed: bytes, step: int, late: bool
+@pytest.mark.parametrize("step", range(len(STEPS)))
+@pytest.mark.parametrize("late", [False, True], ids=["early", "late"])
+@pytest.mark.parametrize("fault", [Crash(), CallError("connection")], ids=["crash", "failed call"])
+def test_a_fault_at_any_step_loses_nothing_and_submits_nothing_twice(
+    bench: Bench, undisturbed: bytes, fault: BaseException, late: bool, step: int
 ) -> None:
-    bench.service.faults, bench.service.late = {step: Crash()}, late
-    with pytest.raises(Crash):
+    bench.service.faults, bench.service.late = {step: fault}, late
+    if isinstance(fault, Crash):
+        with pytest.raises(Crash):
+            bench.run()
         bench.run()
-
-    bench.run()
+    else:
+        # The same run tries again.
+        bench.run()
+        assert bench.progress.failed == [False] * 6
 
     assert bench.service.submitted == [IDS]
     assert bench.files.responses.read_bytes() == undisturbed
     assert not bench.files.batches.exists()
-
-
-@at_any_step
-@early_or_late
-def test_a_call_that_fails_at_any_step_is_retried(
-    bench: Bench, undisturbed: bytes, step: int, late: bool
-) -> None:
-    bench.service.faults, bench.service.late = {step: CallError("connection")}, late
-
-    bench.run()
-
-    assert bench.service.submitted == [IDS]
-    assert bench.files.responses.read_bytes() == undisturbed
-    assert bench.progress.failed == [False] * 6
 
 
 def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> None:
@@ -90,23 +78,12 @@ def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
 
 
 def test_a_run_survives_repeated_crashes(bench: Bench) -> None:
+    bench.service.limits = BatchLimits(requests=4, size=10**6)
     bench.service.late = True
     for _ in range(9):
         bench.service.faults = {len(bench.service.steps) + 1: Crash()}
         with pytest.raises(Crash):
             bench.run()
-
-    bench.run()
-
-    assert bench.service.submitted == [IDS]
-    assert bench.stored() == bench.expected()
-
-
-def test_a_crash_between_two_jobs_keeps_the_first_job(bench: Bench) -> None:
-    bench.service.limits = BatchLimits(requests=4, size=10**6)
-    bench.service.faults = {1: Crash()}
-    with pytest.raises(Crash):
-        bench.run()
 
     bench.run()
 
@@ -176,21 +153,14 @@ def test_nothing_is_submitted_while_a_running_job_may_be_the_lost_one(bench: Ben
 
 def test_a_requested_delay_is_respected_up_to_ten_minutes(bench: Bench) -> None:
     bench.service.faults = {
-        1: CallError("rate_limit", retry_after=33.0),
+        0: CallError("rate_limit", retry_after=33.0),
         2: CallError("rate_limit", retry_after=86400.0),
     }
 
     bench.run()
 
+    assert bench.service.steps[:4] == ["submit", "submit", "poll", "poll"]
     assert bench.clock.pauses[:2] == [33.0, 600.0]
-
-
-def test_a_rate_limited_submission_is_retried(bench: Bench) -> None:
-    bench.service.faults = {0: CallError("rate_limit")}
-
-    bench.run()
-
-    assert bench.service.steps[:2] == ["submit", "submit"]
     assert bench.stored() == bench.expected()
 
 

@@ -69,20 +69,11 @@ def test_a_response_without_an_answer_has_only_a_status(
 
 
 def test_draws_are_parsed_one_by_one_and_vote() -> None:
-    draws = Draws(
-        (
-            Completion('### Answer: ["32", "Acme"]'),
-            Completion("", Finish.FILTER),
-            Completion("### Answer: ['32']"),
-        )
-    )
-
+    texts = ('### Answer: ["32", "Acme"]', "", "### Answer: ['32']")
+    draws = Draws(tuple(map(Completion, texts)))
     assert read_response(Task.QUERY_RELATED, draws) == Prediction(Status.REPAIRED, related=("32",))
 
-
-def test_draws_in_json_vote() -> None:
     draws = Draws((Completion('{"answer": ["32"]}'), Completion('### Answer: ["40"]')))
-
     assert read_response(Task.QUERY_RELATED, draws, "schema") == RELATED
 
 
@@ -212,12 +203,6 @@ def test_without_any_answer_the_status_is_that_of_the_first_draw() -> None:
     assert vote([Prediction(status) for status in statuses]) == Prediction(Status.REFUSED)
 
 
-def test_a_vote_is_repaired_if_a_draw_is() -> None:
-    draws = [Prediction(Status.OK, related=("32",)), Prediction(Status.REPAIRED, related=("32",))]
-
-    assert vote(draws) == Prediction(Status.REPAIRED, related=("32",))
-
-
 drawn = st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1, max_size=6)
 
 
@@ -272,19 +257,21 @@ def test_a_failed_call_takes_precedence_over_a_failure_of_the_model(
     assert compose(by_model, by_call) == compose(by_call, by_model) == by_call
 
 
-@pytest.mark.parametrize(
-    ("task", "prediction"), [(Task.DETECTION, DETECTED), (Task.QUERY_RELATED, RELATED)]
-)
-def test_a_response_that_is_a_prediction_is_returned(task: Task, prediction: Prediction) -> None:
-    assert read_response(task, prediction) == prediction
-
-
 @pytest.mark.parametrize("task", Task)
 def test_a_fault_of_a_plug_in_is_malformed(task: Task) -> None:
     assert read_response(task, fault("raised KeyError")) == Prediction(Status.MALFORMED)
 
 
-def test_a_prediction_of_another_task_is_malformed() -> None:
-    assert read_response(Task.DETECTION, RELATED) == Prediction(Status.MALFORMED)
-    refused = Prediction(Status.REFUSED)
-    assert read_response(Task.DETECTION, refused) == refused
+@pytest.mark.parametrize(
+    ("task", "prediction", "read"),
+    [
+        (Task.DETECTION, DETECTED, DETECTED),
+        (Task.QUERY_RELATED, RELATED, RELATED),
+        (Task.DETECTION, Prediction(Status.REFUSED), Prediction(Status.REFUSED)),
+        (Task.DETECTION, RELATED, Prediction(Status.MALFORMED)),
+    ],
+)
+def test_a_prediction_is_returned_unless_it_is_of_another_task(
+    task: Task, prediction: Prediction, read: Prediction
+) -> None:
+    assert read_response(task, prediction) == read
