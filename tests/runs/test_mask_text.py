@@ -32,8 +32,6 @@ from tests.fakes import FakeModel
 from tests.systems.fakes import NumbersNeeded, WordDetector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pii_bench.masking import Masked
     from pii_bench.models.base import Request
     from pii_bench.systems.base import System
@@ -75,11 +73,15 @@ def test_entities_that_the_query_does_not_need_are_masked() -> None:
 
 
 def test_a_chat_model_is_asked_once_per_task() -> None:
-    model, systems = chat(FOUND)
+    model, systems = chat(
+        Completion('Subject1{"Ann Lee": "PER", "32": "DEM", "Bo Ek": "PER"}', Finish.STOP)
+    )
 
     result = masked(systems)
 
     assert (result.text, result.mapping) == ("<Full Name> is 32.", {"<Full Name>": ("Ann Lee",)})
+    # An invented text.
+    assert result.not_found == ("Bo Ek",)
     assert model.asked == ["text", "text"]
 
 
@@ -88,15 +90,6 @@ def test_relevance_may_be_decided_by_votes() -> None:
     assert isinstance(related, PromptedSystem)
 
     assert masked((detection, DrawnSystem(related, "votes", 5))).text == "<Full Name> is 32."
-
-
-def test_systems_built_from_names_mask_a_text() -> None:
-    systems = build_systems("bilstm-crf+none", SystemOptions())
-
-    text = "I am Ann Lee, reach me at ann.lee@mail.example."
-    result = asyncio.run(mask_for_query(text, QUERY, systems))
-
-    assert "ann.lee@mail.example" not in result.text
 
 
 @pytest.mark.parametrize(
@@ -140,45 +133,32 @@ def test_an_answer_of_a_chat_model_is_not_quoted_as_the_fault_of_a_plug_in() -> 
         masked(chat(Completion(f"error: the plug-in {TEXT}", Finish.STOP))[1])
 
 
-FAILED = (Completion("Hm.", Finish.STOP), CallError("timeout"))
-
-
-@pytest.mark.parametrize("related", FAILED)
-def test_a_failed_relevance_decision_is_an_error_by_default(
-    related: Completion | Exception,
-) -> None:
-    with pytest.raises(MaskingError, match=r"'fake/one' \(naive\): "):
-        masked(chat(FOUND, related)[1])
-
-
-@pytest.mark.parametrize("related", FAILED)
-def test_a_failed_relevance_decision_is_no_error_on_request(
+@pytest.mark.parametrize("related", [Completion("Hm.", Finish.STOP), CallError("timeout")])
+def test_a_failed_relevance_decision_is_an_error_unless_all_is_masked_then(
     related: Completion | Exception,
 ) -> None:
     _, systems = chat(FOUND, related)
 
-    answers = asyncio.run(ask(TEXT, QUERY, systems, on_failure="mask-all"))
-
-    assert answers.needed is None
-
-
-def test_an_empty_list_of_needed_texts_is_a_valid_answer() -> None:
-    _, systems = chat(FOUND, Completion("### Answer: []", Finish.STOP))
-
-    assert asyncio.run(ask(TEXT, QUERY, systems)).needed == ()
-    assert masked(systems).text == "<Full Name> is <Age>."
+    with pytest.raises(MaskingError, match=r"'fake/one' \(naive\): "):
+        masked(systems)
+    assert asyncio.run(ask(TEXT, QUERY, systems, on_failure="mask-all")).needed is None
 
 
-def test_a_truncated_list_of_needed_texts_is_used() -> None:
-    _, systems = chat(FOUND, Completion(NEEDED.text, Finish.LENGTH))
+@pytest.mark.parametrize(
+    ("related", "needed", "text"),
+    [
+        (Completion("### Answer: []", Finish.STOP), (), "<Full Name> is <Age>."),
+        # A truncated list is used.
+        (Completion(NEEDED.text, Finish.LENGTH), ("32",), "<Full Name> is 32."),
+    ],
+)
+def test_an_empty_or_truncated_list_of_needed_texts_is_a_valid_answer(
+    related: Completion, needed: tuple[str, ...], text: str
+) -> None:
+    _, systems = chat(FOUND, related)
 
-    assert masked(systems).text == "<Full Name> is 32."
-
-
-def test_invented_texts_are_reported_as_not_found() -> None:
-    _, systems = chat(Completion('Subject1{"Ann Lee": "PER", "Bo Ek": "PER"}', Finish.STOP))
-
-    assert masked(systems).not_found == ("Bo Ek",)
+    assert asyncio.run(ask(TEXT, QUERY, systems)).needed == needed
+    assert masked(systems).text == text
 
 
 def test_a_refusal_of_the_provider_is_raised() -> None:
@@ -196,27 +176,19 @@ def test_neither_an_error_nor_an_answer_shows_the_text() -> None:
     assert repr(asyncio.run(ask(TEXT, QUERY, chat(FOUND)[1]))) == "Answers()"
 
 
-def gold_detection() -> tuple[System, ...]:
-    return build_systems("gold+none", SystemOptions())
-
-
-def no_relevance() -> tuple[System, ...]:
-    return build_systems("bilstm-crf", SystemOptions())
-
-
 @pytest.mark.parametrize(
-    ("build", "message"),
+    ("name", "message"),
     [
-        (gold_detection, "system 'gold' (detection) uses the gold annotation of a dataset: it"),
-        (no_relevance, "system 'bilstm-crf' does not answer query-related; masking needs"),
-        (tuple, "system 'none' does not answer detection; masking needs"),
+        ("gold+none", "system 'gold' (detection) uses the gold annotation of a dataset: it"),
+        ("bilstm-crf", "system 'bilstm-crf' does not answer query-related; masking needs"),
+        ("", "system 'none' does not answer detection; masking needs"),
     ],
 )
-def test_systems_that_cannot_mask_a_text_are_refused(
-    build: Callable[[], tuple[System, ...]], message: str
-) -> None:
+def test_systems_that_cannot_mask_a_text_are_refused(name: str, message: str) -> None:
+    systems = build_systems(name, SystemOptions()) if name else ()
+
     with pytest.raises(PiiBenchError, match=f"^{re.escape(message)}"):
-        masking_systems(build())
+        masking_systems(systems)
 
 
 def test_a_blank_query_is_refused_before_any_call() -> None:
