@@ -174,17 +174,23 @@ def test_texts_and_answers_of_a_file_are_not_exported(results: Path, tiny: Datas
 
 def test_our_datasets_are_exported_with_their_texts(results: Path) -> None:
     demo = load_dataset("demo")
-    store_run(results / "runs", demo, "naive", {"demo-0001": "### Answer: ['Halifax']"})
+    first, second, *_ = demo.samples
+    answers = {first.id: "### Answer: ['Halifax']", second.id: "no answer here"}
+    store_run(results / "runs", demo, "naive", answers)
 
     _, samples = export_one(results)
 
-    first, sample = samples[0], demo.samples[0]
-    assert first["input"]["raw"] == f"{sample.description}\n\n{sample.query}"
-    assert first["input"]["reference"] == [related.text for related in sample.related]
-    assert first["output"]["raw"] == ["### Answer: ['Halifax']"]
-    (attribution,) = first["answer_attribution"]
+    by_id = {line["sample_id"]: line for line in samples}
+    line, malformed = by_id[first.id], by_id[second.id]
+    assert line["input"]["raw"] == f"{first.description}\n\n{first.query}"
+    assert line["input"]["reference"] == [related.text for related in first.related]
+    assert line["output"]["raw"] == ["### Answer: ['Halifax']"]
+    (attribution,) = line["answer_attribution"]
     assert attribution["extracted_value"] == '["Halifax"]'
-    assert first["metadata"] == {"task": "query-related", "status": "repaired"}
+    assert line["metadata"] == {"task": "query-related", "status": "repaired"}
+    assert malformed["evaluation"] == {"score": 0.0, "is_correct": False}
+    assert malformed["error"] == "malformed"
+    assert malformed["answer_attribution"] == []
 
 
 def test_answers_of_a_replay_are_not_exported(results: Path) -> None:
@@ -214,17 +220,6 @@ def test_a_line_of_masking_has_the_masked_spans_and_both_answers(results: Path) 
     assert line["output"]["raw"] == [detection_answer(sample), related_answer(sample)]
 
 
-def test_a_malformed_answer_scores_0(results: Path) -> None:
-    demo = load_dataset("demo")
-    store_run(results / "runs", demo, "naive", {"demo-0001": "no answer here"})
-
-    _, samples = export_one(results)
-
-    assert samples[0]["evaluation"] == {"score": 0.0, "is_correct": False}
-    assert samples[0]["error"] == "malformed"
-    assert samples[0]["answer_attribution"] == []
-
-
 def test_a_failed_call_has_no_line_and_the_run_is_incomplete(results: Path, tiny: Dataset) -> None:
     store_run(results / "runs", tiny, "naive", {"s1": NAIVE["s1"], "s2": FAILED})
 
@@ -233,11 +228,9 @@ def test_a_failed_call_has_no_line_and_the_run_is_incomplete(results: Path, tiny
     assert exported.incomplete == exported.files
     (path,) = exported.files
     details = valid_run(path)["evaluation_results"][0]["score_details"]["details"]
-    assert (details["samples_scored"], details["samples"], details["complete"]) == (
-        "1",
-        "2",
-        "false",
-    )
+    assert [details[name] for name in ("samples_scored", "samples", "complete")] == [
+        *("1", "2", "false")
+    ]
     assert {line["sample_id"] for line in valid_samples(path)} == {"s1"}
 
 
@@ -291,35 +284,25 @@ def test_the_folders_of_a_model_are_portable_names(
 
 
 def test_a_later_export_replaces_an_earlier_one(results: Path, tiny: Dataset) -> None:
-    store_run(results / "runs", tiny, "naive", NAIVE)
-    export(results)
+    def store(related: str, *, force: bool) -> None:
+        answers = NAIVE | {"s2": f'### Answer: ["{related}"]'}
+        store_run(results / "runs", tiny, "naive", answers)
+        predictions = {
+            "s1": Prediction(Status.OK, related=("32",)),
+            "s2": Prediction(Status.OK, related=(related,)),
+        }
+        keep_submission(results, "acme", tiny, predictions, force=force)
+
+    store("Bo Ray", force=False)
+    files = export(results).files
     before = read_folder(results.parent / "out")
     export(results)
     assert read_folder(results.parent / "out") == before
 
-    store_run(results / "runs", tiny, "naive", NAIVE | {"s2": '### Answer: ["40"]'})
-    (path,) = export(results).files
-
+    store("40", force=True)
+    assert export(results).files == files
     assert read_folder(results.parent / "out").keys() == before.keys()
-    assert scores_by_metric(valid_run(path))["query-related.f1"] == 1.0
-
-
-def test_replaced_predictions_replace_their_export(results: Path, tiny: Dataset) -> None:
-    keep_submission(results, "acme", tiny, answers("32", "Bo Ray"))
-    before = export(results).files
-
-    keep_submission(results, "acme", tiny, answers("32", "40"), force=True)
-
-    assert export(results).files == before
-    assert scores_by_metric(valid_run(before[0]))["query-related.f1"] == 1.0
-
-
-def answers(*texts: str) -> dict[str, Prediction]:
-    """Return a query-related answer of one text to each sample of `tiny`."""
-    return {
-        f"s{number}": Prediction(Status.OK, related=(text,))
-        for number, text in enumerate(texts, start=1)
-    }
+    assert [scores_by_metric(valid_run(path))["query-related.f1"] for path in files] == [1.0, 1.0]
 
 
 def test_runs_with_different_settings_have_different_files(results: Path, tiny: Dataset) -> None:
@@ -332,33 +315,37 @@ def test_runs_with_different_settings_have_different_files(results: Path, tiny: 
     assert valid_run(cold)["evaluation_id"] != valid_run(warm)["evaluation_id"]
 
 
-def test_settings_have_their_fields_and_no_temperature_is_null(
-    results: Path, tiny: Dataset
+@pytest.mark.parametrize(
+    ("settings", "arguments", "others"),
+    [
+        (
+            {"temperature": None, "max_tokens": 2048, "endpoint": "http://127.0.0.1:1"},
+            {"temperature": None, "max_tokens": 2048},
+            {"endpoint": "http://127.0.0.1:1"},
+        ),
+        # Those of a plug-in may not be valid.
+        (
+            {"temperature": "warm", "max_tokens": 0},
+            {},
+            {"temperature": "warm", "max_tokens": "0"},
+        ),
+    ],
+)
+def test_valid_settings_have_their_fields_and_the_others_become_text(
+    results: Path,
+    tiny: Dataset,
+    settings: dict[str, Any],
+    arguments: dict[str, Any],
+    others: dict[str, str],
 ) -> None:
-    settings = {"temperature": None, "max_tokens": 2048, "endpoint": "http://127.0.0.1:1"}
     store_run(results / "runs", tiny, "self-cot", NAIVE, settings=settings)
 
     run, _ = export_one(results)
 
     assert run["evaluation_results"][0]["generation_config"] == {
-        "generation_args": {"temperature": None, "max_tokens": 2048},
-        "additional_details": {
-            "strategy": "self-cot",
-            "prompt_sha256": "s" * 64,
-            "endpoint": "http://127.0.0.1:1",
-        },
+        "generation_args": arguments,
+        "additional_details": {"strategy": "self-cot", "prompt_sha256": "s" * 64, **others},
     }
-
-
-def test_invalid_settings_of_a_plug_in_become_text(results: Path, tiny: Dataset) -> None:
-    settings = {"temperature": "warm", "max_tokens": 0}
-    store_run(results / "runs", tiny, "naive", NAIVE, settings=settings)
-
-    run, _ = export_one(results)
-
-    config = run["evaluation_results"][0]["generation_config"]
-    assert config["generation_args"] == {}
-    assert config["additional_details"]["temperature"] == "warm"
 
 
 def test_the_evaluator_is_unknown_by_default(results: Path, tiny: Dataset) -> None:
@@ -377,15 +364,12 @@ def test_the_project_is_the_evaluator_of_reference_runs(results: Path, tiny: Dat
     for model in ("bilstm-crf", "presidio"):
         store_run(results / "reference", tiny, "naive", NAIVE, model=model)
 
-    sources = [
-        valid_run(path)["source_metadata"] for path in export(results, organization="A Lab").files
-    ]
+    files = export(results, organization="A Lab").files
 
-    assert {source["source_organization_name"] for source in sources} == {"pii_bench authors"}
-    assert [source["evaluator_relationship"] for source in sources] == [
-        "first_party",
-        "third_party",
-    ]
+    sources = [valid_run(path)["source_metadata"] for path in files]
+    assert [
+        (source["source_organization_name"], source["evaluator_relationship"]) for source in sources
+    ] == [("pii_bench authors", "first_party"), ("pii_bench authors", "third_party")]
 
 
 SMOLLM2 = "smollm2-135m-instruct"
@@ -466,15 +450,7 @@ def test_the_identity_of_a_model_comes_from_its_card(
     assert identify(card) == expected
 
 
-def test_unknown_values_are_left_out() -> None:
-    assert ModelIdentity("unknown/presidio", "presidio").document() == {
-        "name": "presidio",
-        "id": "unknown/presidio",
-        "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
-    }
-
-
-def test_known_values_are_included() -> None:
+def test_known_values_of_a_model_are_included_and_unknown_ones_left_out() -> None:
     known = ModelIdentity(
         "acme/tiny", "tiny", "self_deployed", "open_weights", "acme", ("engine", "1.2")
     )
@@ -489,4 +465,9 @@ def test_known_values_are_included() -> None:
             "deployment_type": "self_deployed",
             "model_availability": "open_weights",
         },
+    }
+    assert ModelIdentity("unknown/presidio", "presidio").document() == {
+        "name": "presidio",
+        "id": "unknown/presidio",
+        "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
     }

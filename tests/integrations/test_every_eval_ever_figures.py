@@ -89,8 +89,11 @@ def test_the_hash_includes_input_and_reference() -> None:
     assert line["sample_hash"] == hashlib.sha256(written).hexdigest()
 
 
-def test_tokens_are_summed_over_the_draws() -> None:
-    draws = [Completion("", usage=Usage(10, 2, 1, 4)), Completion("", usage=Usage(10, 3))]
+def test_tokens_are_summed_over_the_draws_and_reasoning_is_separate() -> None:
+    draws = [
+        Completion("said", usage=Usage(10, 2, 1, 4), reasoning="thought"),
+        Completion("", usage=Usage(10, 3)),
+    ]
 
     (line,) = lines(Task.QUERY_RELATED, *draws)
 
@@ -101,18 +104,13 @@ def test_tokens_are_summed_over_the_draws() -> None:
         "input_tokens_cache_read": 4,
         "reasoning_tokens": 1,
     }
+    assert line["output"] == {"raw": ["said", ""], "reasoning_trace": ["thought"]}
 
 
 def test_tokens_are_unknown_if_one_completion_has_none() -> None:
     (line,) = lines(Task.QUERY_RELATED, Completion("", usage=Usage(10, 2)), Completion(""))
 
-    assert line["token_usage"] is None
-
-
-def test_reasoning_is_separate() -> None:
-    (line,) = lines(Task.QUERY_RELATED, Completion("said", reasoning="thought"))
-
-    assert line["output"] == {"raw": ["said"], "reasoning_trace": ["thought"]}
+    assert (line["token_usage"], line["output"]["reasoning_trace"]) == (None, None)
 
 
 def test_a_related_text_in_another_form_is_not_masked() -> None:

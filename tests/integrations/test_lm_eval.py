@@ -15,34 +15,20 @@ RIGHT: Final = {
 }
 
 
-def yaml_of(task: str) -> str:
-    """Return the file of a task as text, because no YAML parser is installed for certain."""
-    return (FOLDER / f"pii_bench_{task.replace('-', '_')}.yaml").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("task", RIGHT)
-def test_a_task_has_the_metrics_of_its_documents(task: str) -> None:
+def test_a_task_has_our_metrics_functions_and_sampling(task: str) -> None:
+    # As text, because no YAML parser is installed for certain.
+    yaml = (FOLDER / f"pii_bench_{task.replace('-', '_')}.yaml").read_text(encoding="utf-8")
     document = {"id": "demo-0001", "dataset": "demo", "task": task, "strategy": "naive"}
 
     scores = functions.score(document, [RIGHT[task]])
 
-    assert re.findall(r"metric: (\w+)", yaml_of(task)) == list(scores)
-
-
-@pytest.mark.parametrize("task", RIGHT)
-def test_a_task_calls_existing_functions(task: str) -> None:
-    names = re.findall(r"!function functions\.(\w+)", yaml_of(task))
-
-    assert names == ["documents", "score"]
-    assert all(callable(getattr(functions, name)) for name in names)
-
-
-@pytest.mark.parametrize("task", RIGHT)
-def test_a_task_has_the_sampling_of_our_runner_and_no_stop_sequence(task: str) -> None:
-    yaml = yaml_of(task)
-
+    assert re.findall(r"metric: (\w+)", yaml) == list(scores)
+    assert re.findall(r"!function functions\.(\w+)", yaml) == ["documents", "score"]
+    assert callable(functions.documents)
     assert f"  task: {task}\n" in yaml
     assert "  temperature: 0.0\n  max_gen_toks: 2048\n" in yaml
+    # No stop sequence.
     assert "  until: []\n" in yaml
 
 

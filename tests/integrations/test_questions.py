@@ -26,8 +26,7 @@ def ann(tmp_path: Path) -> str:
 
 
 def test_each_task_has_its_prompts_in_order(ann: str) -> None:
-    naive = load_prompt(get_strategy("naive"))
-    detection = load_prompt(DETECTION)
+    naive, detection = load_prompt(get_strategy("naive")), load_prompt(DETECTION)
 
     prompts = {task: load_questions(ann, task, "naive").prompts for task in Task}
 
@@ -37,15 +36,10 @@ def test_each_task_has_its_prompts_in_order(ann: str) -> None:
         Task.MASKING: (detection, naive),
         Task.REWRITE: (load_prompt(get_strategy("rewrite")),),
     }
-
-
-def test_questions_are_those_of_our_runner(ann: str) -> None:
-    questions = load_questions(ann, "masking", "naive-choice")
+    questions = load_questions(ann, "masking", "naive")
     sample = questions.samples["s1"]
-
     assert questions.contents(sample) == tuple(
-        load_prompt(strategy).messages(sample)[0].content
-        for strategy in (DETECTION, get_strategy("naive-choice"))
+        prompt.messages(sample)[0].content for prompt in (detection, naive)
     )
 
 
@@ -133,18 +127,6 @@ def test_a_truncated_answer_scores_0(ann: str) -> None:
 def test_a_missing_answer_is_an_error(ann: str) -> None:
     with pytest.raises(ValueError, match="shorter"):
         score_answers(load_questions(ann, "masking", "naive"), "s1", [Completion(ANN)])
-
-
-def test_a_sample_has_scores_for_the_means_of_its_task() -> None:
-    prediction = Prediction(Status.OK, related=("32", "Ann Lee"))
-    score = score_sample(Task.QUERY_RELATED, make_sample(), prediction)
-
-    assert sample_metrics(Task.QUERY_RELATED, score) == {
-        "f1": 2 / 3,
-        "rouge_l_f": 2 / 3,
-        "precision": 0.5,
-        "recall": 1.0,
-    }
 
 
 def test_a_failed_detection_scores_0() -> None:
