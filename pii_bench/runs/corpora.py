@@ -64,7 +64,7 @@ class TableRun:
 
 
 def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
-    """Return all *.txt files below a folder that are not in `out`, under the same names, yet.
+    """Return all *.txt files below a folder that have no file of the same name in `out` yet.
 
     With `force` the masked texts of an earlier run are removed first.
 
@@ -87,31 +87,29 @@ def corpus_of_folder(folder: Path, out: Path, *, force: bool) -> Corpus:
             with writing(target):
                 target.unlink()
     waiting = [path for path in texts if not targets[path].is_file()]
-    rows = (
-        (Row(str(path), read_text(path), None, _plain_text), partial(write_whole, targets[path]))
-        for path in waiting
-    )
-    return Corpus(str(folder), len(texts), len(texts) - len(waiting), rows, lambda: None)
+
+    def rows() -> Iterator[tuple[Row, Callable[[str], None]]]:
+        for path in waiting:
+            row = Row(str(path), read_text(path), None, lambda masked: masked or "")
+            yield row, partial(write_whole, targets[path])
+
+    return Corpus(str(folder), len(texts), len(texts) - len(waiting), rows(), lambda: None)
 
 
 def _texts_below(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> NoReturn:
-        raise InputFileError(Path(error.filename), error.strerror or "cannot be read") from error
+        raise error
 
-    # Not `rglob`, which skips the folders that it cannot read.
     try:
-        return sorted(
-            path
+        # Not `rglob`, which skips the folders that it cannot read.
+        names = [
+            Path(parent, name)
             for parent, _, names in os.walk(folder, onerror=refuse)
-            for path in map(Path(parent).joinpath, names)
-            if path.name.endswith(".txt") and path.is_file()
-        )
+            for name in names
+        ]
+        return sorted(path for path in names if path.name.endswith(".txt") and path.is_file())
     except OSError as error:
-        refuse(error)
-
-
-def _plain_text(masked: str | None) -> str:
-    return masked or ""
+        raise InputFileError(Path(error.filename), error.strerror or "cannot be read") from error
 
 
 def corpus_of_table(path: Path, out: Path, run: TableRun, *, force: bool) -> Corpus:

@@ -111,9 +111,13 @@ def vote(draws: Sequence[Prediction]) -> Prediction:
             written.setdefault(normalise(text), text)
         named.update({normalise(text) for text in texts})
     return Prediction(
-        Status.REPAIRED if Status.REPAIRED in {each.status for each in answers} else Status.OK,
+        _combined([answer.status for answer in answers]),
         related=tuple(text for key, text in written.items() if 2 * named[key] > len(answers)),
     )
+
+
+def _combined(statuses: list[Status]) -> Status:
+    return Status.REPAIRED if Status.REPAIRED in statuses else Status.OK
 
 
 def compose(detection: Prediction, related: Prediction) -> Prediction:
@@ -128,7 +132,7 @@ def compose(detection: Prediction, related: Prediction) -> Prediction:
         unscored = [status for status in failed if not status.scored]
         return Prediction((unscored or failed)[0])
     return Prediction(
-        Status.REPAIRED if Status.REPAIRED in {part.status for part in parts} else Status.OK,
+        _combined([part.status for part in parts]),
         subjects=detection.subjects,
         related=related.related,
         cut=detection.cut,
@@ -147,15 +151,14 @@ def _read_labelled(
         if each.payload is None:
             return Prediction(each.status)
         pairs.update(dict.fromkeys(pair for subject in each.payload for pair in subject))
-    whole = list(pairs) if text is None else whole_values(pairs, labels, text)
-    # An unknown label is kept: it counts as a wrong prediction.
-    typed = [
-        (value, str(pii_type))
-        for value, label in whole
-        if (pii_type := labels[label].type if label in labels else label) is not None
-    ]
+    typed: list[tuple[str, str]] = []
+    for value, label in pairs if text is None else whole_values(pairs, labels, text):
+        # An unknown label is kept: it counts as a wrong prediction.
+        pii_type = labels[label].type if label in labels else label
+        if pii_type is not None:
+            typed.append((value, str(pii_type)))
     return Prediction(
-        Status.REPAIRED if Status.REPAIRED in {each.status for each in read} else Status.OK,
+        _combined([each.status for each in read]),
         subjects=(tuple(typed),) if typed else (),
         cut=any(each.cut for each in read),
     )
