@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pii_bench
 from pii_bench.errors import InputFileError
-from pii_bench.files import encode, write_whole, writing
+from pii_bench.files import encode, sha256_of_value, write_whole, writing
 from pii_bench.integrations.every_eval_ever_figures import METRICS, ScoredTask, sample_lines
 from pii_bench.models.catalog import LOCAL, PROVIDERS, REPLAY, find_card
 from pii_bench.ranking.rows import Source, with_intervals
@@ -123,8 +123,7 @@ def export_runs(
     files: list[Path] = []
     incomplete: list[Path] = []
     for run, tasks in prepared:
-        source = _source_metadata(run, evaluator)
-        path = _write(out, run, tasks, source, created, compress=compress)
+        path = _write(out, run, tasks, evaluator, created, compress=compress)
         files.append(path)
         if not all(task.row.complete for task in tasks):
             incomplete.append(path)
@@ -198,7 +197,7 @@ def _write(
     out: Path,
     run: Run,
     tasks: list[ScoredTask],
-    source: Mapping[str, Any],
+    evaluator: Evaluator,
     created: int,
     *,
     compress: bool,
@@ -206,9 +205,9 @@ def _write(
     manifest = run.manifest
     model = identify(manifest.system)
     digest = _digest(manifest, run.source)
-    evaluation_id = f"{PROJECT}/{model.id}/{digest.hex()[:16]}"
+    evaluation_id = f"{PROJECT}/{model.id}/{digest[:16]}"
     # The format of a random UUID, which the repository requires, but reproducible.
-    stem = str(uuid.UUID(bytes=digest[16:], version=4))
+    stem = str(uuid.UUID(hex=digest[32:], version=4))
     developer, _, name = model.id.partition("/")
     folder = f"data/{PROJECT}/{_portable(developer)}/{_portable(name)}"
     samples, path = out / folder / f"{stem}_samples.jsonl", out / folder / f"{stem}.json"
@@ -228,7 +227,7 @@ def _write(
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
         "retrieved_timestamp": str(created),
-        "source_metadata": source,
+        "source_metadata": _source_metadata(run, evaluator),
         "eval_library": {
             "name": PROJECT,
             "version": pii_bench.__version__,
@@ -252,15 +251,13 @@ def _write(
     return path
 
 
-def _digest(manifest: Manifest, source: Source) -> bytes:
+def _digest(manifest: Manifest, source: Source) -> str:
     """Return a hash that identifies a run, and stays the same when it is scored again."""
     system = manifest.system
     if source is Source.SUBMITTED:
         # They have the hash of the predictions, which `score --force` replaces.
         system = replace(system, settings={})
-    identity = [asdict(system), asdict(manifest.dataset), source]
-    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).digest()
+    return sha256_of_value([asdict(system), asdict(manifest.dataset), source])
 
 
 def _portable(name: str) -> str:
@@ -307,12 +304,11 @@ def _result(
 def _generation_args(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that have a field in the schema; those of plug-ins may not be valid."""
     arguments: dict[str, Any] = {}
-    match settings:
-        case {"temperature": float() | int() | None as temperature}:
-            arguments["temperature"] = temperature
-    match settings:
-        case {"max_tokens": int() as max_tokens} if max_tokens > 0:
-            arguments["max_tokens"] = max_tokens
+    if isinstance(settings.get("temperature", ""), float | int | None):
+        arguments["temperature"] = settings["temperature"]
+    max_tokens = settings.get("max_tokens")
+    if isinstance(max_tokens, int) and max_tokens > 0:
+        arguments["max_tokens"] = max_tokens
     return arguments
 
 
