@@ -23,7 +23,6 @@ from tests.fakes import FakeModel, RecordingProgress, fake_system
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
-    from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.errors import ProviderRefusedError
@@ -62,14 +61,12 @@ class FakeService:
     """A `BatchService` in this process; its jobs survive crashes of the run.
 
     Attributes:
-        outcome: Returns the result of a request, None to leave it out of the results.
-        looks: Number of polls that find a job still running.
-        faults: Exceptions by step, from 0. Each call and each result is a step.
+        outcome: returns the result of a request, None to leave it out of the results.
+        looks: number of polls that find a job still running.
+        faults: exceptions by step, from 0. Each call and each result is a step.
         late: True if a failing submission takes effect before it raises.
-        undecided: Number of searches for a job that end undecided.
-        forgotten: True if the service no longer knows any job.
-        sought: Submission time and size of each job that was searched for.
-        jobs: Requests by job, in order of submission.
+        undecided: number of searches for a job that end undecided.
+        sought: submission time and size of each job that was searched for.
     """
 
     def __init__(self) -> None:
@@ -145,11 +142,7 @@ class FakeService:
 
 @dataclass
 class Bench:
-    """The files, system, service and clock of several runs in a row.
-
-    Attributes:
-        running: Number of jobs that were still running when the last run ended.
-    """
+    """Several runs in a row; `running` jobs were still running when the last one ended."""
 
     files: RunFiles
     service: FakeService = field(default_factory=FakeService)
@@ -186,7 +179,3 @@ class Bench:
             )
             for sample in samples
         ]
-
-
-def make_bench(folder: Path, name: str = "fake/one") -> Bench:
-    return Bench(RunFiles.at(folder, name, "naive", "tiny"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.runs.store import RunFiles
-from tests.runs.batch_bench import Bench, make_bench
+from tests.runs.batch_bench import Bench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,5 +19,5 @@ def files(tmp_path: Path) -> RunFiles:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return make_bench(tmp_path)
+def bench(files: RunFiles) -> Bench:
+    return Bench(files)

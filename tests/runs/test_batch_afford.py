@@ -25,6 +25,9 @@ REQUESTS: Final = {sample.id: SYSTEM.request_hash(sample) for sample in SAMPLES}
 PRICE: Final = Price(0.0, 1e6, date(2026, 1, 1), "test")
 
 
+SUBMITTED: Final = {name: REQUESTS[name] for name in ("s2", "s3")}
+
+
 def affordable(files: RunFiles, ledger: Ledger | None) -> list[str]:
     with RunStore(files, REQUESTS) as store:
         return [sample.id for sample in afford(SYSTEM, SAMPLES, store, ledger)]
@@ -32,16 +35,6 @@ def affordable(files: RunFiles, ledger: Ledger | None) -> list[str]:
 
 def stored(files: RunFiles) -> dict[str, object]:
     return {record.id: record.response for _, record in read_lines(files.responses)}
-
-
-def answer(files: RunFiles, *names: str) -> None:
-    with RunStore(files, REQUESTS) as store:
-        for name in names:
-            store.append(RunRecord(name, REQUESTS[name], Completion("[]")))
-
-
-def submit(files: RunFiles, requests: dict[str, str], job_id: str | None = "job-1") -> None:
-    BatchesFile(files).put(Batch("00ff", 0.0, requests, job_id))
 
 
 @pytest.mark.parametrize("ledger", [None, Ledger(None), Ledger(PRICE)])
@@ -70,12 +63,11 @@ def test_a_batch_at_half_the_price_holds_twice_as_many(files: RunFiles) -> None:
 
 
 def test_answered_samples_do_not_count_against_the_cap(files: RunFiles) -> None:
-    answer(files, "s1", "s2")
+    with RunStore(files, REQUESTS) as store:
+        for name in ("s1", "s2"):
+            store.append(RunRecord(name, REQUESTS[name], Completion("[]")))
 
     assert affordable(files, Ledger(PRICE, 250.0)) == ["s1", "s2", "s3", "s4"]
-
-
-SUBMITTED: Final = {name: REQUESTS[name] for name in ("s2", "s3")}
 
 
 @pytest.mark.parametrize(
@@ -90,15 +82,9 @@ SUBMITTED: Final = {name: REQUESTS[name] for name in ("s2", "s3")}
 def test_only_a_sure_submission_of_the_same_request_does_not_count_against_the_cap(
     files: RunFiles, requests: dict[str, str], job_id: str | None, names: list[str]
 ) -> None:
-    submit(files, requests, job_id)
-
-    assert affordable(files, Ledger(PRICE, 250.0)) == names
-
-
-def test_a_reservation_lasts_for_the_run(files: RunFiles) -> None:
+    BatchesFile(files).put(Batch("00ff", 0.0, requests, job_id))
     ledger = Ledger(PRICE, 250.0)
-    affordable(files, ledger)
-    submit(files, {name: REQUESTS[name] for name in ("s1", "s2")})
 
-    assert affordable(files, ledger) == ["s1", "s2"]
+    assert affordable(files, ledger) == names
+    # A reservation lasts for the run.
     assert ledger.reserved_usd == 200

@@ -18,7 +18,7 @@ from tests.batch_server import Fault
 from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.models.adapters import SERVICES
 from tests.models.batch_cases import CASES, Case
-from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash, make_bench
+from tests.runs.batch_bench import DAY, IDS, SAMPLES, START, Bench, Clock, Crash
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ STEPS: Final = ["submit", "poll", "poll", *["result"] * 6]
 @pytest.fixture
 def undisturbed(tmp_path: Path) -> bytes:
     """The stored responses of a run without a fault."""
-    bench = make_bench(tmp_path, "undisturbed")
+    bench = Bench(RunFiles.at(tmp_path, "undisturbed", "naive", "tiny"))
     bench.run()
     assert bench.service.steps == STEPS
     return bench.files.responses.read_bytes()
@@ -57,8 +57,8 @@ def test_a_fault_at_any_step_loses_nothing_and_submits_nothing_twice(
     assert not bench.files.batches.exists()
 
 
-def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> None:
-    bench.service.faults = {5: Crash()}
+def test_results_saved_before_a_crash_or_fault_are_not_counted_again(bench: Bench) -> None:
+    bench.service.faults = {5: Crash(), 9: CallError("connection")}
     with pytest.raises(Crash):
         bench.run()
 
@@ -67,7 +67,7 @@ def test_results_saved_before_a_crash_are_not_counted_again(bench: Bench) -> Non
     assert (bench.progress.start, bench.progress.failed) == ((2, 6), [False] * 4)
 
 
-def test_interrupted_results_are_not_counted_twice(bench: Bench) -> None:
+def test_interrupted_failures_are_not_counted_twice(bench: Bench) -> None:
     bench.service.outcome = lambda _: CallError("expired")
     bench.service.faults = {5: CallError("connection")}
 
@@ -127,25 +127,17 @@ def test_a_full_disk_stops_the_run_before_anything_is_submitted(
 
 
 def test_a_lost_job_is_searched_for_a_minute_after_its_submission(bench: Bench) -> None:
-    bench.service.faults = {0: Crash()}
+    bench.service.faults, bench.service.late = {0: Crash()}, True
     with pytest.raises(Crash):
         bench.run()
     bench.clock.now += 20.0
+    bench.service.undecided = 3
 
     bench.run()
 
     assert bench.clock.pauses[0] == 40.0
     assert bench.service.sought == [(START, 6)]
-
-
-def test_nothing_is_submitted_while_a_running_job_may_be_the_lost_one(bench: Bench) -> None:
-    bench.service.faults, bench.service.late = {0: Crash()}, True
-    with pytest.raises(Crash):
-        bench.run()
-    bench.service.undecided = 3
-
-    bench.run()
-
+    # Nothing is submitted while a running job may be the lost one.
     assert bench.service.steps.count("find") == 4
     assert bench.service.submitted == [IDS]
     assert bench.stored() == bench.expected()

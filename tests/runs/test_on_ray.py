@@ -47,12 +47,6 @@ def squares() -> Callable[[int], tuple[int, int]]:
     return square
 
 
-def test_results_keep_the_order_of_the_items() -> None:
-    results = [square for square, _ in map_on_ray(squares, range(100), 2)]
-
-    assert results == [number * number for number in range(100)]
-
-
 def test_nothing_is_lost_when_a_worker_is_killed() -> None:
     results: list[int] = []
     workers: set[int] = set()
