@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from pii_bench.runs.evaluation import Evaluation, SampleScore
     from pii_bench.systems.predictions import Prediction
 
-
 WITHHELD: Final = "[withheld]"
 """Replaces an input that must not be published; the schema requires a text."""
-
 
 _COMMON: Final = frozenset({"f1", "precision", "recall"})
 """Columns that other projects define in the same way; the ids of others are in our namespace."""
@@ -75,9 +73,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         "F1 with the longest common subsequence instead of equality; mean over samples.",
     ),
     "precision": Metric(
-        "Precision",
-        "precision",
-        "Precision of the headline figure; mean over samples.",
+        "Precision", "precision", "Precision of the headline figure; mean over samples."
     ),
     "recall": Metric("Recall", "recall", "Recall of the headline figure; mean over samples."),
     "ent_matched_f1": Metric(
@@ -86,14 +82,10 @@ METRICS: Final[Mapping[str, Metric]] = {
         "F1 over texts, person by person under the best matching; mean over samples.",
     ),
     "micro_f1": Metric(
-        "F1, micro",
-        "f1",
-        "The headline F1 of counts that are summed over all samples.",
+        "F1, micro", "f1", "The headline F1 of counts that are summed over all samples."
     ),
     "micro_ent_f1": Metric(
-        "Ent-F1, micro",
-        "f1",
-        "Ent-F1 of counts that are summed over all samples.",
+        "Ent-F1, micro", "f1", "Ent-F1 of counts that are summed over all samples."
     ),
     "hallucination_rate": Metric(
         "Hallucination rate",
@@ -121,9 +113,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         lower_is_better=True,
     ),
     "h": Metric(
-        "H",
-        "harmonic_mean",
-        "Harmonic mean of the mean protection and the mean retention.",
+        "H", "harmonic_mean", "Harmonic mean of the mean protection and the mean retention."
     ),
     "weighted_protection": Metric(
         "Protection, weighted",

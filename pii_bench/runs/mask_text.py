@@ -245,7 +245,7 @@ async def find(text: str, systems: Iterable[System]) -> Subjects:
         ProviderRefusedError: the provider refuses every call.
         PiiBenchError: there is no system for detection, or it uses gold.
     """
-    (detection,) = _answering([Task.DETECTION], systems)
+    detection = _answering(Task.DETECTION, systems)
     return (await _ask(detection, Sample(SAMPLE_ID, text, None, (), ()))).subjects or ()
 
 
@@ -259,7 +259,7 @@ async def find_in_query(
     It is found in the query, unless the detector is a chat model or runs on another machine, where
     a further call costs, or gives no answer; and in the text that the query is about.
     """
-    (detection,) = _answering([Task.DETECTION], systems)
+    detection = _answering(Task.DETECTION, systems)
     found = list(answers.entities)
     if not detection.card.prompt_sha256 and detection.card.unmasked_text_to == THIS_MACHINE:
         with suppress(MaskingError):
@@ -279,26 +279,25 @@ def masking_systems(systems: Iterable[System]) -> tuple[System, System]:
     Raises:
         PiiBenchError: one is missing, or uses gold annotations, which a user's text has not.
     """
-    detection, related = _answering([Task.DETECTION, Task.QUERY_RELATED], systems)
-    return detection, related
+    systems = tuple(systems)
+    return _answering(Task.DETECTION, systems), _answering(Task.QUERY_RELATED, systems)
 
 
-def _answering(tasks: Iterable[Task], systems: Iterable[System]) -> list[System]:
+def _answering(task: Task, systems: Iterable[System]) -> System:
     by_task = {system.card.task: system for system in systems}
-    for task in tasks:
-        if task not in by_task:
-            names = ", ".join(sorted({system.card.model for system in by_task.values()})) or "none"
-            raise PiiBenchError(
-                f"system {names!r} does not answer {task}; masking needs detection and "
-                "query-related (a detector alone: DETECTOR+none masks all that it finds)"
-            )
-        card = by_task[task].card
-        if card.oracle:
-            raise PiiBenchError(
-                f"system {card.model!r} ({card.prompt}) uses the gold annotation of a "
-                "dataset: it cannot mask other texts"
-            )
-    return [by_task[task] for task in tasks]
+    if task not in by_task:
+        names = ", ".join(sorted({system.card.model for system in by_task.values()})) or "none"
+        raise PiiBenchError(
+            f"system {names!r} does not answer {task}; masking needs detection and "
+            "query-related (a detector alone: DETECTOR+none masks all that it finds)"
+        )
+    card = by_task[task].card
+    if card.oracle:
+        raise PiiBenchError(
+            f"system {card.model!r} ({card.prompt}) uses the gold annotation of a "
+            "dataset: it cannot mask other texts"
+        )
+    return by_task[task]
 
 
 async def _ask(system: System, sample: Sample) -> Prediction:
