@@ -78,7 +78,7 @@ class Evaluation:
 
     task: Task
     gold: int
-    scores: tuple[SampleScore, ...] | CompactScores
+    scores: Sequence[SampleScore] | CompactScores
     statuses: Mapping[Status, int]
 
     @property

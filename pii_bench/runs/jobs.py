@@ -64,12 +64,11 @@ class Job:
     def of(cls, system: System, dataset: Dataset, limit: int | None, root: Path) -> Job:
         """Return the job of a system on the first `limit` samples of a dataset."""
         card = system.card
-        everything = applicable(card.task, dataset.samples)
         return cls(
             system=system,
             dataset=dataset,
             samples=tuple(applicable(card.task, dataset.samples[:limit])),
-            requests=RequestHashes(system, everything),
+            requests=RequestHashes(system, applicable(card.task, dataset.samples)),
             files=RunFiles.at(root, card.model, card.prompt, dataset.name),
         )
 
@@ -108,12 +107,12 @@ class Job:
         for name in names:
             wanted.setdefault(self.requests[name], []).append(name)
         found = {}
-        for manifest in sorted(self.files.manifest.parent.glob("*.run.json")):
-            if manifest != self.files.manifest and wanted:
-                for record in _readable(RunFiles.of_manifest(manifest).responses):
-                    if not isinstance(record.response, Failure):
-                        for name in wanted.get(record.request, ()):
-                            found[name] = replace(record, id=name)
+        others = set(self.files.manifest.parent.glob("*.run.json")) - {self.files.manifest}
+        for manifest in sorted(others) if wanted else ():
+            for record in _readable(RunFiles.of_manifest(manifest).responses):
+                if not isinstance(record.response, Failure):
+                    for name in wanted.get(record.request, ()):
+                        found[name] = replace(record, id=name)
         return found
 
     def in_batches(self) -> set[str]:
@@ -138,8 +137,6 @@ class Job:
             if other.files.manifest.parent == self.files.manifest.parent
             for name in other.in_batches()
         }
-        if not requests:
-            return set()
         return {sample.id for sample in self.samples if self.requests[sample.id] in requests}
 
 

@@ -37,12 +37,7 @@ Scores = dict[str, dict[str, float]]
 
 
 def script(server: ProtocolServer, cut: str) -> None:
-    """Script answers to the naive and detection prompts about demo.
-
-    Args:
-        server: the server.
-        cut: the answer that ends at the limit of tokens.
-    """
+    """Script answers to the naive and detection prompts about demo; `cut` ends at the limit."""
     replies: dict[str, Reply] = {}
     for number, sample in enumerate(load_dataset("demo").samples):
         related = [related.text for related in sample.related]
@@ -66,7 +61,7 @@ def script(server: ProtocolServer, cut: str) -> None:
 
 
 def our_scores(server: ProtocolServer, task: Task, folder: Path) -> tuple[Scores, dict[str, float]]:
-    """Run `pii-bench run` against the server; return the samples' scores and the row's means."""
+    """Run `pii-bench run`; return the samples' scores and the row's means."""
     data = ("--task", task, "--dataset", "demo", "--results", str(folder))
     model = ("--model", f"openai/{MODEL}", "--base-url", f"{server.url}/v1")
     assert main(["run", *model, *data]) == 0
