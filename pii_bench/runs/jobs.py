@@ -137,6 +137,8 @@ class Job:
             if other.files.manifest.parent == self.files.manifest.parent
             for name in other.in_batches()
         }
+        if not requests:
+            return set()
         return {sample.id for sample in self.samples if self.requests[sample.id] in requests}
 
 
