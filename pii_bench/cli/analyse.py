@@ -8,8 +8,8 @@ from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
-from pii_bench.cli.options import add_json, add_results
-from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
+from pii_bench.cli.options import add_options, stored_results
+from pii_bench.cli.terminal import echo, echo_json, log, log_left_out, report
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.external import published_rows
@@ -35,8 +35,8 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add_json(parser)
-    add_results(parser, stored=True)
+    add_options(parser, "--json")
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -54,16 +54,15 @@ def run(arguments: argparse.Namespace) -> bool:
         echo_json(records(analysis))
     else:
         _print_tables(analysis)
-    report = log if arguments.json else echo
     folder = arguments.results / FOLDER
     tables = write_csvs(analysis, arguments.results)
-    report(f"analysis: {len(tables)} tables in {folder}")
+    report(f"analysis: {len(tables)} tables in {folder}", as_json=arguments.json)
     try:
         figures = draw_figures(analysis, folder)
     except MissingExtraError as error:
         log(f"no figures: {error}")
     else:
-        report(f"analysis: {len(figures)} files of figures in {folder}")
+        report(f"analysis: {len(figures)} files of figures in {folder}", as_json=arguments.json)
     return not evaluated.left_out
 
 

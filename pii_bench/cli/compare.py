@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pii_bench.cli.options import add_dataset, add_json, add_results, add_task, positive
+from pii_bench.cli.options import add_options, positive, stored_results
 from pii_bench.cli.terminal import echo, echo_json, log_left_out
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
@@ -64,8 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "reference: or submitted: selects the source",
     )
     parser.add_argument("second", metavar="SYSTEM", help="the system to compare it with")
-    add_dataset(parser)
-    add_task(parser)
+    add_options(parser, "--dataset", "--task")
     parser.add_argument(
         "--samples",
         type=positive,
@@ -73,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="for each line, show the N samples that differ most (default: %(default)s)",
     )
-    add_json(parser)
-    add_results(parser, stored=True)
+    add_options(parser, "--json")
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:

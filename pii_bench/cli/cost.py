@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json, add_results, amount, fraction, positive
+from pii_bench.cli.options import add_options, amount, fraction, positive, stored_results
 from pii_bench.cli.terminal import echo, echo_json, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -117,8 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="measure the seconds of systems that run on this machine, on N samples",
     )
-    add_json(parser)
-    add_results(parser, stored=True)
+    add_options(parser, "--json")
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:

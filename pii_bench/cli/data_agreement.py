@@ -6,7 +6,7 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import WRITTEN_SETS, add_json
+from pii_bench.cli.options import WRITTEN_SETS, add_options
 from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.construction.readings import agreement, disputes
 from pii_bench.construction.recorded import Recorded
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--write", action="store_true", help="write the table into data/README.md too"
     )
-    add_json(output)
+    add_options(output, "--json")
     parser.add_argument(
         "--finished",
         action="store_true",

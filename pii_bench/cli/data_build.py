@@ -5,14 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import (
-    add_calls,
-    add_data_folder,
-    add_max_usd,
-    concurrency_of,
-    given_options,
-    positive,
-)
+from pii_bench.cli.options import add_options, concurrency_of, given_options, positive
 from pii_bench.cli.terminal import RunProgress, echo, log
 from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.recorded import Recorded, build_sets
@@ -38,7 +31,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add_data_folder(parser)
+    add_options(parser, "--data")
     parser.add_argument(
         "--writer",
         metavar="MODEL",
@@ -55,8 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"number of texts that --writer writes (default: {_LIMIT})",
     )
-    add_max_usd(parser, "cap on the cost of --writer: make no call that might exceed it")
-    add_calls(parser)
+    add_options(
+        parser,
+        "--max-usd",
+        help="cap on the cost of --writer: make no call that might exceed it",
+    )
+    add_options(parser, "--concurrency", "--base-url", "--timeout")
     # Without a default it shows whether it was given, as the others do.
     parser.set_defaults(timeout=None)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, add_json, positive, share
+from pii_bench.cli.options import DATASET_HELP, add_options, positive, share
 from pii_bench.cli.terminal import echo, echo_json, log, log_progress
 from pii_bench.construction.perturb import KINDS, Unfit, versions
 from pii_bench.datasets.catalog import load_dataset
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE.jsonl", help="file to write"
     )
-    add_json(parser)
+    add_options(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.cli.data_build import build_all
-from pii_bench.cli.options import add_data_folder, add_json
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json, log
 from pii_bench.construction.quality import (
     MIN_LETTERS,
@@ -39,8 +39,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add_data_folder(parser)
-    add_json(parser)
+    add_options(parser, "--data", "--json")
     parser.add_argument(
         "--compare",
         metavar="DATASET",

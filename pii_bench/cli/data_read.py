@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import WRITTEN_SETS, add_reader
+from pii_bench.cli.options import WRITTEN_SETS, add_options
 from pii_bench.cli.terminal import echo
 from pii_bench.construction.readings import parse_answers, record_readings
 from pii_bench.construction.recorded import Recorded
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("answers", type=Path, metavar="FILE", help="file of answers")
-    add_reader(parser)
+    add_options(parser, "--reader")
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import WRITTEN_SETS, add_reader, positive
+from pii_bench.cli.options import WRITTEN_SETS, add_options, positive
 from pii_bench.cli.terminal import echo
 from pii_bench.construction.readings import reading_sheet
 from pii_bench.construction.recorded import Recorded, portion_of
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
-    add_reader(parser)
+    add_options(parser, "--reader")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write")
 
 

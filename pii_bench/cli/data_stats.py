@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_dataset, add_json
-from pii_bench.cli.terminal import echo, echo_json, log
+from pii_bench.cli.options import add_options
+from pii_bench.cli.terminal import echo, echo_json, report
 from pii_bench.datasets.catalog import ALL, load_datasets
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.statistics import (
@@ -31,11 +31,11 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add_dataset(parser)
+    add_options(parser, "--dataset")
     parser.add_argument(
         "--write", action="store_true", help="update data/README.md too; needs `--dataset all`"
     )
-    add_json(parser)
+    add_options(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -61,8 +61,7 @@ def run(arguments: argparse.Namespace) -> bool:
         echo(markdown)
     if arguments.write:
         replace_block("statistics", markdown, README)
-        report = log if arguments.json else echo
-        report(f"\nwritten: {README}")
+        report(f"\nwritten: {README}", as_json=arguments.json)
     return True
 
 

@@ -18,8 +18,8 @@ from pii_bench.analysis.diagnosis.tables import (
     query_runs,
     twin_table,
 )
-from pii_bench.cli.options import add_json, add_results
-from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
+from pii_bench.cli.options import add_options, stored_results
+from pii_bench.cli.terminal import echo, echo_json, log_left_out, report
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import csv_text, markdown_table
 from pii_bench.files import write_whole
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     import pandas as pd
-
-FOLDER: Final = "diagnosis"
 
 _ERRORS: Final = """\
 Errors: texts wrongly selected or not (query-related), wrongly readable or hidden in the masked text
@@ -68,8 +66,8 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add_json(parser)
-    add_results(parser, stored=True)
+    add_options(parser, "--json")
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -91,7 +89,7 @@ def run(arguments: argparse.Namespace) -> bool:
         "leak-curve": curve_table(scored),
         "twins": twin_table(runs),
     }
-    folder = arguments.results / FOLDER
+    folder = arguments.results / "diagnosis"
     records = []
     for name, table in tables.items():
         known = table.astype(object).where(table.notna(), None)
@@ -106,8 +104,8 @@ def run(arguments: argparse.Namespace) -> bool:
         _print_errors(tables["errors"])
         _print_leak(tables["leak"])
         _print_twins(tables["twins"])
-    report = log if arguments.json else echo
-    report(f"\ntables: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
+    paths = ", ".join(str(folder / f"{name}.csv") for name in tables)
+    report(f"\ntables: {paths}", as_json=arguments.json)
     return not left_out
 
 

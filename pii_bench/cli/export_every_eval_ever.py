@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_gzip, add_results
+from pii_bench.cli.options import add_options, stored_results
 from pii_bench.cli.terminal import echo, log, log_big, log_left_out
 from pii_bench.errors import PiiBenchError
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="other",
         help="relationship of the evaluator to the model's maker (default: %(default)s)",
     )
-    add_gzip(parser)
-    add_results(parser, stored=True)
+    add_options(parser, "--gzip")
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, add_gzip, add_json, add_limit, positive
+from pii_bench.cli.options import DATASET_HELP, add_options, positive
 from pii_bench.cli.terminal import echo, echo_json, log, log_big
 from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATASET",
         help=f"{DATASET_HELP}; of ours, only those for training (default: {' '.join(TRAIN)})",
     )
-    add_limit(parser, "examples")
+    add_options(parser, "--limit", help="only the first N examples")
     parser.add_argument(
         "--epochs",
         type=positive,
@@ -78,8 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenizer.json of the model, to count tokens exactly (default: estimate them)",
     )
-    add_gzip(parser)
-    add_json(parser)
+    add_options(parser, "--gzip", "--json")
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_data_folder
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo
 from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM",
         help="random, keyword, embedding or embedding-minilm (default: all but the last)",
     )
-    add_data_folder(parser)
+    add_options(parser, "--data")
     parser.add_argument(
         "--out",
         type=Path,

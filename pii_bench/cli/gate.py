@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench import api
-from pii_bench.cli.options import add_dataset, add_keep, add_limit, add_results, add_temperature
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import RunProgress, counted, echo
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.gate import Least, partly_compared, read_baseline, shortfalls, write_baseline
@@ -31,10 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="system (default: %(default)s)",
     )
     parser.add_argument("--strategy", help="a chat model's prompt (default: naive)")
-    add_dataset(parser)
-    add_limit(parser, "samples")
-    add_temperature(parser, "of a chat model's answers; default: 0")
-    add_keep(parser)
+    add_options(parser, "--dataset")
+    add_options(parser, "--limit", help="only the first N samples")
+    add_options(
+        parser,
+        "--temperature",
+        help="a number from 0 to 2, or `default` to send none (of a chat model's answers; "
+        "default: 0)",
+    )
+    add_options(parser, "--keep")
     parser.add_argument(
         "--min",
         action="append",
@@ -51,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write-baseline", type=Path, metavar="FILE", help="write the headline scores to this file"
     )
-    add_results(parser)
+    add_options(parser, "--results")
 
 
 def run(arguments: argparse.Namespace) -> bool:

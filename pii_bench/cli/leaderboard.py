@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json, add_results, positive
+from pii_bench.cli.options import add_options, positive, stored_results
 from pii_bench.cli.terminal import (
     echo,
     echo_json,
     echo_rows,
-    log,
     log_left_out,
     update_leaderboard,
 )
@@ -30,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="print our scores in the layout of table N of the paper, with the differences",
     )
-    add_json(parser)
-    add_results(parser, stored=True)
+    add_options(parser, "--json")
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -42,8 +41,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """
     if arguments.table is not None:
         return _print_paper_table(arguments)
-    report = log if arguments.json else echo
-    rows, complete = update_leaderboard(arguments.results, report=report)
+    rows, complete = update_leaderboard(arguments.results, as_json=arguments.json)
     if arguments.json:
         echo_rows(rows, as_json=True)
     else:

@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from pii_bench.cli.options import (
-    add_endpoint,
-    add_engine,
-    add_keep,
-    add_label_map,
-    add_local_only,
-    add_sampling,
-    load_systems,
-    ray_workers,
-    system_options,
-)
+from pii_bench.cli.options import SAMPLING, add_options, load_systems, ray_workers, system_options
 from pii_bench.cli.terminal import (
     RunProgress,
     counted,
@@ -164,11 +154,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if the system does not say what the query needs: print nothing, or mask all that "
         "was found (default: %(default)s)",
     )
-    add_local_only(parser)
+    add_options(parser, "--local-only")
     parser.add_argument(
         "--strategy", help="a chat model's prompt for query-related PII (default: naive)"
     )
-    add_label_map(parser)
+    add_options(parser, "--label-map")
     corpus = parser.add_argument_group("corpora", _CORPUS)
     corpus.add_argument(
         "--out", type=Path, help="a folder for a folder, a file with the same ending for a table"
@@ -179,10 +169,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the column with the queries, instead of --query; not masked",
     )
-    add_engine(corpus)
-    add_keep(parser)
-    add_sampling(parser.add_argument_group("answers of chat models"))
-    add_endpoint(parser.add_argument_group("calls of chat models"))
+    add_options(corpus, "--engine", "--workers")
+    add_options(parser, "--keep")
+    add_options(parser.add_argument_group("answers of chat models"), *SAMPLING)
+    add_options(parser.add_argument_group("calls of chat models"), "--base-url", "--timeout")
 
 
 def run(arguments: argparse.Namespace) -> bool:

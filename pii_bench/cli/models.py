@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_json
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS
@@ -27,7 +27,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    add_json(parser)
+    add_options(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> bool:

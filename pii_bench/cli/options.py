@@ -8,7 +8,7 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlencode
 
 from pii_bench.errors import PiiBenchError
@@ -29,11 +29,15 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pii_bench.systems.base import System
 
 DATASET_HELP: Final = "a dataset name, a file path, or FORMAT:PATH (capid, tab, ai4privacy...)"
+ANSWER_LENGTH_HELP: Final = (
+    "length limit of an answer, reasoning included (default: 2048; reasoning models: 16384; "
+    "local models: 512)"
+)
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
     *("twins", "train-twins", "train-other", "distract", "frontier"),
@@ -96,99 +100,137 @@ def _concurrency(text: str) -> int:
     return value
 
 
-def _folder(text: str) -> Path:
+def stored_results(text: str) -> Path:
+    """Parse a folder that exists (an argparse type)."""
     path = Path(text)
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder; `pii-bench run` creates one")
     return path
 
 
-def add_calls(parser: argparse._ActionsContainer) -> None:
-    """Add --concurrency, --base-url and --timeout: how a chat model is called."""
-    parser.add_argument(
-        "--concurrency",
-        type=_concurrency,
-        metavar="N",
-        help=f"number of calls at a time, at most {MOST_CALLS} (default: 8; local models: 1)",
-    )
-    add_endpoint(parser)
-
-
-def add_endpoint(parser: argparse._ActionsContainer) -> None:
-    """Add --base-url and --timeout."""
-    parser.add_argument(
-        "--base-url",
-        metavar="URL",
-        help="another server that speaks the provider's protocol (openai/NAME: vLLM, Ollama, "
+_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "--base-url": {
+        "metavar": "URL",
+        "help": "another server that speaks the provider's protocol (openai/NAME: vLLM, Ollama, "
         "llama.cpp); its key, if any, is read from PII_BENCH_API_KEY",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=positive,
-        default=TIMEOUT,
-        metavar="SECONDS",
-        help=f"time limit of one attempt of a call (default: {TIMEOUT})",
-    )
+    },
+    "--concurrency": {
+        "type": _concurrency,
+        "metavar": "N",
+        "help": f"number of calls at a time, at most {MOST_CALLS} (default: 8; local models: 1)",
+    },
+    "--data": {
+        "type": Path,
+        "default": Path("data"),
+        "metavar": "DIR",
+        "help": "folder of the sets and their cards (default: %(default)s)",
+    },
+    "--dataset": {"default": "all", "help": f"all (the default), {DATASET_HELP}"},
+    "--engine": {
+        "choices": ("process", "ray"),
+        "default": "process",
+        "help": "process: this process; ray: a Ray cluster, the one at RAY_ADDRESS or a new one "
+        "on this machine, with a copy of the system in each worker (default: %(default)s)",
+    },
+    "--gzip": {
+        "action": "store_true",
+        "help": "compress the samples (.gz); `gunzip` restores them",
+    },
+    "--json": {
+        "action": "store_true",
+        "help": "print the rows as a JSON array instead of tables",
+    },
+    "--keep": {
+        "choices": KEEP,
+        "help": "how much the encoder leaves readable (default: balanced)",
+    },
+    "--label-map": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "JSON file that maps a detector's labels to our types, instead of its own map",
+    },
+    "--language": {
+        "metavar": "CODE",
+        "help": "only the rows in this language, of ai4privacy:PATH...",
+    },
+    "--limit": {
+        "type": positive,
+        "metavar": "N",
+        "help": "only the first N samples of each dataset",
+    },
+    "--local-only": {
+        "action": "store_true",
+        "help": "refuse systems that send text to another machine",
+    },
+    "--max-tokens": {"type": positive, "metavar": "N", "help": ANSWER_LENGTH_HELP},
+    "--max-usd": {
+        "type": usd,
+        "metavar": "USD",
+        "help": "cap: make no call that might exceed it, counting the calls in flight",
+    },
+    "--output": {
+        "choices": ("text", "schema"),
+        "default": "text",
+        "help": "schema: let the provider enforce a JSON schema (default: %(default)s)",
+    },
+    "--price": {
+        "type": _price,
+        "metavar": "IN,OUT",
+        "help": "USD per million tokens, instead of the price in `pii-bench models`; half in "
+        "batches; with --config, only for models of unknown price",
+    },
+    "--reader": {
+        "choices": ("a", "b", "c"),
+        "required": True,
+        "help": "a and b read every version; c reads samples of the finished sets",
+    },
+    "--results": {
+        "type": Path,
+        "default": Path("results"),
+        "metavar": "DIR",
+        "help": "folder of the runs and the leaderboard (default: results)",
+    },
+    "--split": {
+        "metavar": "NAME",
+        "help": "only the rows of this split, of ai4privacy:PATH...",
+    },
+    "--task": {
+        "default": ALL_TASKS,
+        "choices": TASK_CHOICES,
+        "help": f"the task (default: {ALL_TASKS})",
+    },
+    "--temperature": {
+        "type": _temperature,
+        "metavar": "T",
+        "help": "a number from 0 to 2, or `default` to send none (default: 0; with votes: 0.7)",
+    },
+    "--timeout": {
+        "type": positive,
+        "default": TIMEOUT,
+        "metavar": "SECONDS",
+        "help": f"time limit of one attempt of a call (default: {TIMEOUT})",
+    },
+    "--votes": {
+        "type": positive,
+        "metavar": "K",
+        "help": "number of draws of self-consistency-vote (default: 5)",
+    },
+    "--workers": {
+        "type": positive,
+        "metavar": "N",
+        "help": "number of workers of --engine ray (default: one for each processor)",
+    },
+}
+"""The options that several commands have."""
+
+SAMPLING: Final = ("--max-tokens", "--temperature", "--output", "--votes")
+"""The options of a chat model's answers."""
 
 
-def add_results(parser: argparse.ArgumentParser, *, stored: bool = False) -> None:
-    """Add --results; with `stored`, the folder must exist."""
-    parser.add_argument(
-        "--results",
-        type=_folder if stored else Path,
-        default=Path("results"),
-        metavar="DIR",
-        help="folder of the runs and the leaderboard (default: results)",
-    )
-
-
-def add_json(parser: argparse._ActionsContainer) -> None:
-    """Add --json."""
-    parser.add_argument(
-        "--json", action="store_true", help="print the rows as a JSON array instead of tables"
-    )
-
-
-def add_gzip(parser: argparse.ArgumentParser) -> None:
-    """Add --gzip."""
-    parser.add_argument(
-        "--gzip", action="store_true", help="compress the samples (.gz); `gunzip` restores them"
-    )
-
-
-def add_data_folder(parser: argparse.ArgumentParser) -> None:
-    """Add --data."""
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        metavar="DIR",
-        help="folder of the sets and their cards (default: %(default)s)",
-    )
-
-
-def add_keep(parser: argparse.ArgumentParser) -> None:
-    """Add --keep."""
-    parser.add_argument(
-        "--keep",
-        choices=KEEP,
-        help="how much the encoder leaves readable (default: balanced)",
-    )
-
-
-def add_limit(parser: argparse.ArgumentParser, of: str = "samples of each dataset") -> None:
-    """Add --limit."""
-    parser.add_argument("--limit", type=positive, metavar="N", help=f"only the first N {of}")
-
-
-def add_max_usd(parser: argparse._ActionsContainer, what: str) -> None:
-    """Add --max-usd; `what` is its help."""
-    parser.add_argument("--max-usd", type=usd, metavar="USD", help=what)
-
-
-def add_price(parser: argparse._ActionsContainer, what: str) -> None:
-    """Add --price; `what` is its help."""
-    parser.add_argument("--price", type=_price, metavar="IN,OUT", help=what)
+def add_options(parser: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
+    """Add options that several commands have; `changes` replace arguments of `add_argument`."""
+    for name in names:
+        parser.add_argument(name, **{**_OPTIONS[name], **changes})
 
 
 def price_if_unknown(
@@ -197,108 +239,6 @@ def price_if_unknown(
     """Return --price for a model of unknown price; None if its listed price counts."""
     given: Price | None = arguments.price
     return given if listed_price(name, base_url) is None else None
-
-
-def add_local_only(parser: argparse.ArgumentParser) -> None:
-    """Add --local-only."""
-    parser.add_argument(
-        "--local-only",
-        action="store_true",
-        help="refuse systems that send text to another machine",
-    )
-
-
-def add_label_map(parser: argparse.ArgumentParser) -> None:
-    """Add --label-map."""
-    parser.add_argument(
-        "--label-map",
-        type=Path,
-        metavar="FILE",
-        help="JSON file that maps a detector's labels to our types, instead of its own map",
-    )
-
-
-def add_dataset(parser: argparse.ArgumentParser) -> None:
-    """Add --dataset, by default all."""
-    parser.add_argument("--dataset", default="all", help=f"all (the default), {DATASET_HELP}")
-
-
-def add_filters(parser: argparse._ActionsContainer) -> None:
-    """Add --language and --split, which filter a dataset of spans."""
-    parser.add_argument(
-        "--language", metavar="CODE", help="only the rows in this language, of ai4privacy:PATH..."
-    )
-    parser.add_argument(
-        "--split", metavar="NAME", help="only the rows of this split, of ai4privacy:PATH..."
-    )
-
-
-def add_task(parser: argparse.ArgumentParser) -> None:
-    """Add --task, by default all."""
-    parser.add_argument(
-        "--task", default=ALL_TASKS, choices=TASK_CHOICES, help=f"the task (default: {ALL_TASKS})"
-    )
-
-
-def add_reader(parser: argparse.ArgumentParser) -> None:
-    """Add --reader."""
-    parser.add_argument(
-        "--reader",
-        choices=("a", "b", "c"),
-        required=True,
-        help="a and b read every version; c reads samples of the finished sets",
-    )
-
-
-def add_sampling(group: argparse._ArgumentGroup) -> None:
-    """Add the options of a chat model's answers: length, temperature, output, votes."""
-    group.add_argument(
-        "--max-tokens",
-        type=positive,
-        metavar="N",
-        help="length limit of an answer, reasoning included (default: 2048; reasoning models: "
-        "16384; local models: 512)",
-    )
-    add_temperature(group, "default: 0; with votes: 0.7")
-    group.add_argument(
-        "--output",
-        choices=("text", "schema"),
-        default="text",
-        help="schema: let the provider enforce a JSON schema (default: %(default)s)",
-    )
-    group.add_argument(
-        "--votes",
-        type=positive,
-        metavar="K",
-        help="number of draws of self-consistency-vote (default: 5)",
-    )
-
-
-def add_temperature(parser: argparse._ActionsContainer, note: str) -> None:
-    """Add --temperature; `note` ends its help."""
-    parser.add_argument(
-        "--temperature",
-        type=_temperature,
-        metavar="T",
-        help=f"a number from 0 to 2, or `default` to send none ({note})",
-    )
-
-
-def add_engine(parser: argparse._ActionsContainer) -> None:
-    """Add --engine and --workers."""
-    parser.add_argument(
-        "--engine",
-        choices=("process", "ray"),
-        default="process",
-        help="process: this process; ray: a Ray cluster, the one at RAY_ADDRESS or a new one on "
-        "this machine, with a copy of the system in each worker (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--workers",
-        type=positive,
-        metavar="N",
-        help="number of workers of --engine ray (default: one for each processor)",
-    )
 
 
 def dataset_source(arguments: argparse.Namespace) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
-from pii_bench.cli.options import add_dataset, add_results
-from pii_bench.cli.terminal import counted, echo, log, log_left_out, throttled_log
+from pii_bench.cli.options import add_options, stored_results
+from pii_bench.cli.terminal import counted, echo, log, log_left_out
 from pii_bench.files import write_whole
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
-FILE: Final = "report.html"
 DESCRIPTION: Final = (
     "Write one self-contained HTML file: tables, figures, and every sample with gold and predicted "
     "entities marked, two runs side by side. By default it contains the texts of our own datasets "
@@ -27,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="file to write (default: report.html in --results)"
     )
-    add_dataset(parser)
+    add_options(parser, "--dataset")
     parser.add_argument(
         "--model",
         nargs="+",
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="none",
         help="include no texts",
     )
-    add_results(parser, stored=True)
+    add_options(parser, "--results", type=stored_results)
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -60,13 +62,13 @@ def run(arguments: argparse.Namespace) -> bool:
         True if no stored run was left out.
     """
     texts = Texts(arguments.texts)
-    out = arguments.out or arguments.results / FILE
+    out = arguments.out or arguments.results / "report.html"
     report = collect_report(
         arguments.results,
         dataset=arguments.dataset,
         systems=arguments.model or (),
         texts=texts,
-        progress=throttled_log(),
+        progress=_throttled_log(),
     )
     log_left_out(report.left_out)
     if report.figures.missing:
@@ -84,3 +86,16 @@ def run(arguments: argparse.Namespace) -> bool:
     size = out.stat().st_size / 1e6
     echo(f"report: {out} ({rows}, {runs}, {size:.1f} MB)")
     return not report.left_out
+
+
+def _throttled_log() -> Callable[[str], None]:
+    """Return a function that logs a message unless it logged another in the last 2 seconds."""
+    last = -math.inf
+
+    def throttled(message: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= 2.0:
+            last = time.monotonic()
+            log(message)
+
+    return throttled

@@ -9,20 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import (
-    add_calls,
-    add_dataset,
-    add_engine,
-    add_filters,
-    add_json,
-    add_keep,
-    add_label_map,
-    add_limit,
-    add_local_only,
-    add_max_usd,
-    add_price,
-    add_results,
-    add_sampling,
-    add_task,
+    SAMPLING,
+    add_options,
     build_without_key,
     concurrency_of,
     dataset_source,
@@ -102,26 +90,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a chat model's prompt for query-related PII (default: naive), json for detection in "
         "the labels of any taxonomy, or rewrite",
     )
-    add_task(parser)
-    add_dataset(parser)
-    add_filters(parser)
-    add_limit(parser)
-    add_label_map(parser)
-    add_local_only(parser)
-    add_keep(parser)
-    add_engine(parser.add_argument_group("local systems"))
-    add_sampling(parser.add_argument_group("answers of chat models"))
+    add_options(parser, "--task", "--dataset", "--language", "--split", "--limit")
+    add_options(parser, "--label-map", "--local-only", "--keep")
+    add_options(parser.add_argument_group("local systems"), "--engine", "--workers")
+    add_options(parser.add_argument_group("answers of chat models"), *SAMPLING)
     _add_labelled(parser.add_argument_group("strategy json"))
     calls = parser.add_argument_group("calls of chat models")
-    add_calls(calls)
+    add_options(calls, "--concurrency", "--base-url", "--timeout")
     _add_money(calls)
     parser.add_argument(
         "--all",
         action="store_true",
         help="print every column, of the rows of this run and of the published ones",
     )
-    add_json(parser)
-    add_results(parser)
+    add_options(parser, "--json", "--results")
     parser.set_defaults(**dict.fromkeys(_DEFAULTS))
 
 
@@ -263,8 +245,7 @@ def print_summary(
     """
     from pii_bench.ranking.render import summarise
 
-    report = log if arguments.json else echo
-    rows, _ = update_leaderboard(arguments.results, datasets, report=report)
+    rows, _ = update_leaderboard(arguments.results, datasets, as_json=arguments.json)
     if arguments.limit is not None:
         rows = _of_first_samples(rows, arguments.limit, arguments.results, datasets, keys)
     tasks = [*Task] if arguments.task == ALL_TASKS else [Task(arguments.task)]
@@ -441,9 +422,4 @@ def _add_money(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dry-run", action="store_true", help="print calls, tokens and cost, and make no call"
     )
-    add_max_usd(group, "cap: make no call that might exceed it, counting the calls in flight")
-    add_price(
-        group,
-        "USD per million tokens, instead of the price in `pii-bench models`; half in batches; with "
-        "--config, only for models of unknown price",
-    )
+    add_options(group, "--max-usd", "--price")

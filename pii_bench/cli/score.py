@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import DATASET_HELP, add_json, add_results
+from pii_bench.cli.options import DATASET_HELP, add_options
 from pii_bench.cli.terminal import (
-    echo,
     echo_rows,
     log,
     log_faults,
     log_progress,
+    report,
     update_leaderboard,
 )
 from pii_bench.datasets.catalog import load_dataset, open_dataset
@@ -56,8 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="score the samples that the file contains, even if others are missing",
     )
-    add_json(parser)
-    add_results(parser)
+    add_options(parser, "--json", "--results")
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -144,9 +143,8 @@ def _keep(arguments: argparse.Namespace, name: str) -> bool:
         sample_id: file.get(sample_id, Prediction(Status.INFRA_ERROR)) for sample_id in queried
     }
     kept = keep_submission(arguments.results, name, dataset, predictions, force=arguments.force)
-    report = log if arguments.json else echo
-    report(f"kept: {kept}")
-    rows, _ = update_leaderboard(arguments.results, [dataset], report=report)
+    report(f"kept: {kept}", as_json=arguments.json)
+    rows, _ = update_leaderboard(arguments.results, [dataset], as_json=arguments.json)
     own = [
         row
         for row in rows

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_results, positive
+from pii_bench.cli.options import add_options, positive
 from pii_bench.cli.terminal import echo, log, standard_input
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2,
         help="masking processes (default: %(default)s)",
     )
-    add_results(parser)
+    add_options(parser, "--results")
     group = parser.add_argument_group("instead of serving").add_mutually_exclusive_group()
     group.add_argument(
         "--add-owner", metavar="NAME", help="create an owner's account; asks for the password"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.analysis.spans import COLUMNS, SpanTally, StoredDetector, build_local
-from pii_bench.cli.options import DATASET_HELP, add_filters, add_json, add_label_map, dataset_source
+from pii_bench.cli.options import DATASET_HELP, add_options, dataset_source
 from pii_bench.cli.terminal import echo, echo_json, log, log_progress
 from pii_bench.datasets.catalog import load_dataset, open_documents
 from pii_bench.datasets.span_files import Misfits
@@ -61,10 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stored detection runs on the dataset, whose values are located in the texts",
     )
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
-    add_filters(parser)
-    add_label_map(parser)
+    add_options(parser, "--language", "--split", "--label-map")
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file for all scores")
-    add_json(parser)
+    add_options(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> bool:

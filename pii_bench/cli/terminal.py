@@ -1,26 +1,29 @@
-"""Standard streams: results on standard output; messages and progress on standard error."""
+"""Standard streams: results on standard output; messages and progress on standard error.
+
+What prints to standard output raises `OutputError` if it cannot be written.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO, TypeVar
 
 from pii_bench import escaping
 from pii_bench.errors import PiiBenchError
 from pii_bench.runs.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
+    from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
     from pii_bench.datasets.catalog import Dataset, DatasetStream
@@ -45,11 +48,7 @@ class OutputClosedError(OutputError):
 
 
 def echo(text: str = "", *, end: str = "\n") -> None:
-    """Print a result to standard output, with control characters escaped.
-
-    Raises:
-        OutputError: standard output cannot be written.
-    """
+    """Print a result to standard output, with control characters escaped."""
     with _output_errors():
         print(escaping.terminal(text), end=end)
 
@@ -58,7 +57,6 @@ def echo_json(value: Sequence[object] | Mapping[str, object]) -> None:
     """Print rows as a JSON array, or one object, in ASCII; dates become strings.
 
     Raises:
-        OutputError: standard output cannot be written.
         ValueError: a number is not finite.
     """
     text = json.dumps(value, indent=2, default=str, allow_nan=False)
@@ -67,11 +65,7 @@ def echo_json(value: Sequence[object] | Mapping[str, object]) -> None:
 
 
 def echo_exactly(text: str) -> None:
-    """Print a text of the user's without escaping.
-
-    Raises:
-        OutputError: standard output cannot be written.
-    """
+    """Print a text of the user's without escaping."""
     with _output_errors():
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
@@ -90,11 +84,7 @@ def standard_input() -> TextIO:
 
 
 def flush() -> None:
-    """Flush standard output.
-
-    Raises:
-        OutputError: standard output cannot be written.
-    """
+    """Flush standard output."""
     with _output_errors():
         sys.stdout.flush()
 
@@ -114,6 +104,14 @@ def _output_errors() -> Iterator[None]:
 def log(text: str) -> None:
     """Print a message to standard error, with control characters escaped."""
     print(escaping.terminal(text), file=sys.stderr, flush=True)
+
+
+def report(text: str, *, as_json: bool) -> None:
+    """Print a message after a result: to standard error if that is JSON."""
+    if as_json:
+        log(text)
+    else:
+        echo(text)
 
 
 def counted(number: int, noun: str) -> str:
@@ -142,27 +140,8 @@ def log_big(size: int, out: Path, *, compressed: bool) -> None:
         log(f"about {size / 1e6:,.0f} MB of samples for {out}: {hint}")
 
 
-def throttled_log() -> Callable[[str], None]:
-    """Return a function that logs a message unless it logged another in the last 2 seconds."""
-    last = -math.inf
-
-    def report(message: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= 2.0:
-            last = time.monotonic()
-            log(message)
-
-    return report
-
-
 def log_progress(items: Iterable[T], what: str, of: int | None = None) -> Iterator[T]:
-    """Yield the items, and log every 10 seconds how many of them are done.
-
-    Args:
-        items: the items.
-        what: the words after the number, such as "samples read".
-        of: the number of items, if known.
-    """
+    """Yield the items, and log every 10 seconds how many are done, such as "9 of 12 read"."""
     total = "" if of is None else f" of {of:,}"
     last = time.monotonic()
     for number, item in enumerate(items, start=1):
@@ -173,14 +152,14 @@ def log_progress(items: Iterable[T], what: str, of: int | None = None) -> Iterat
 
 
 def update_leaderboard(
-    results: Path, loaded: Iterable[Dataset] = (), *, report: Callable[[str], None] = echo
+    results: Path, loaded: Iterable[Dataset] = (), *, as_json: bool
 ) -> tuple[list[Row], bool]:
     """Update the leaderboard files, and report where they are.
 
     Args:
         results: the results folder.
         loaded: datasets that need not be loaded again.
-        report: prints the line.
+        as_json: True if the command prints JSON.
 
     Returns:
         The rows, and whether no run was left out.
@@ -194,7 +173,8 @@ def update_leaderboard(
     board = update(results, loaded)
     log_left_out(board.left_out)
     first, *others = board.files
-    report(f"leaderboard: {first} (also {', '.join(path.suffix for path in others)})")
+    suffixes = ", ".join(path.suffix for path in others)
+    report(f"leaderboard: {first} (also {suffixes})", as_json=as_json)
     return list(board.rows), not board.left_out
 
 
@@ -215,13 +195,7 @@ def echo_rows(rows: Sequence[Row], *, as_json: bool) -> None:
 
 
 def echo_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
-    """Print the calls, tokens and cost of each job, and their sum.
-
-    Args:
-        estimates: one for each job.
-        as_json: print a JSON array instead of a table.
-        models: add a column with the model.
-    """
+    """Print the calls, tokens and cost of each job, and their sum; `models` adds their column."""
     from pii_bench.runs.estimates import sum_estimates
 
     if as_json:
@@ -263,19 +237,17 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
 
 
 class RunProgress(Progress):
-    """Shows the progress of one run after another: bars on a terminal, otherwise lines.
-
-    Args:
-        console: the console to print to (default: standard error).
-    """
+    """Shows the progress of one run after another: bars on a terminal, otherwise lines."""
 
     def __init__(self, console: Console | None = None) -> None:
+        """`console` replaces standard error in tests."""
         if console is None and sys.stderr.isatty():
             from rich.console import Console
 
             console = Console(stderr=True)
         self._console = console
-        self._bars = _Bars(console) if console is not None and console.is_terminal else None
+        self._bars = _bars(console) if console is not None and console.is_terminal else None
+        self._tasks: dict[str, TaskID] = {}
         self._label = ""
         self._labels: set[str] = set()
         self._ledger: Ledger | None = None
@@ -284,12 +256,12 @@ class RunProgress(Progress):
 
     def __enter__(self) -> Self:
         if self._bars:
-            self._bars.progress.start()
+            self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bars:
-            self._bars.progress.stop()
+            self._bars.stop()
 
     def label(self, text: str, ledger: Ledger | None = None) -> None:
         """Set the name and the ledger of the run that starts next."""
@@ -300,7 +272,11 @@ class RunProgress(Progress):
         self._total, self._before, self._advanced, self._failed = total, done, 0, 0
         self._start = self._last_line = time.monotonic()
         if self._bars:
-            self._bars.begin(self._label, done, total, spent=self._spent())
+            fields: dict[str, Any] = {"failed": 0, "rate": "0.0", "spent": self._spent()}
+            if self._label not in self._tasks:
+                name = escaping.visible(self._label)
+                self._tasks[self._label] = self._bars.add_task(name, total=total, **fields)
+            self._bars.reset(self._tasks[self._label], total=total, completed=done, **fields)
         if self._label in self._labels:
             return
         self._labels.add(self._label)
@@ -316,7 +292,13 @@ class RunProgress(Progress):
         seconds = time.monotonic() - self._start
         rate = self._advanced / seconds if seconds else 0.0
         if self._bars:
-            self._bars.advance(failed=self._failed, rate=rate, spent=self._spent())
+            self._bars.update(
+                self._tasks[self._label],
+                advance=1,
+                failed=self._failed,
+                rate=f"{rate:.1f}",
+                spent=self._spent(),
+            )
         else:
             self._print_line(rate)
 
@@ -352,34 +334,17 @@ class RunProgress(Progress):
         )
 
 
-class _Bars:
-    """The progress bars of a terminal, one for each label."""
+def _bars(console: Console) -> Bars:
+    """Return the progress bars of a terminal, one for each label."""
+    from rich import progress
 
-    def __init__(self, console: Console) -> None:
-        from rich import progress
-
-        self.progress = progress.Progress(
-            progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[failed]} failed"),
-            progress.TextColumn("{task.fields[rate]}/s"),
-            progress.TextColumn("{task.fields[spent]}"),
-            progress.TimeRemainingColumn(),
-            console=console,
-        )
-        self._tasks: dict[str, TaskID] = {}
-        self._task: TaskID
-
-    def begin(self, label: str, done: int, total: int, *, spent: str) -> None:
-        if label not in self._tasks:
-            self._tasks[label] = self.progress.add_task(
-                escaping.visible(label), total=total, failed=0, rate="0.0", spent=spent
-            )
-        self._task = self._tasks[label]
-        self.progress.reset(
-            self._task, total=total, completed=done, failed=0, rate="0.0", spent=spent
-        )
-
-    def advance(self, *, failed: int, rate: float, spent: str) -> None:
-        self.progress.update(self._task, advance=1, failed=failed, rate=f"{rate:.1f}", spent=spent)
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[failed]} failed"),
+        progress.TextColumn("{task.fields[rate]}/s"),
+        progress.TextColumn("{task.fields[spent]}"),
+        progress.TimeRemainingColumn(),
+        console=console,
+    )

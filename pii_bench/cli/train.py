@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.cli.export_fine_tuning import add_targets
-from pii_bench.cli.options import add_data_folder, positive, share
+from pii_bench.cli.options import add_options, positive, share
 from pii_bench.cli.terminal import echo, flush, log
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="bilstm-crf",
         help="the network to train (default: %(default)s)",
     )
-    add_data_folder(parser)
+    add_options(parser, "--data")
     parser.add_argument("--out", type=Path, metavar="PATH", help="folder or file of the weights")
     parser.add_argument(
         "--words-alone",

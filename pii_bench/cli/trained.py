@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from pii_bench.analysis.trained import Trained, read_trained
-from pii_bench.cli.options import add_json
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.escaping import csv_text
 from pii_bench.files import write_whole
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="folders of weights")
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file for the table")
-    add_json(parser)
+    add_options(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -10,15 +10,9 @@ from pii_bench.analysis.utility.collect import Measuring, record_of, to_table
 from pii_bench.analysis.utility.preferences import EXPLANATION, preferences_to_table
 from pii_bench.analysis.utility.study import Study, update_figures
 from pii_bench.cli.options import (
+    ANSWER_LENGTH_HELP,
     DATASET_HELP,
-    add_calls,
-    add_json,
-    add_limit,
-    add_local_only,
-    add_max_usd,
-    add_price,
-    add_results,
-    add_temperature,
+    add_options,
     concurrency_of,
     fraction,
     load_systems,
@@ -26,7 +20,7 @@ from pii_bench.cli.options import (
     price_if_unknown,
 )
 from pii_bench.cli.run import Plan, for_task, get_responses, log_missing
-from pii_bench.cli.terminal import echo, echo_json, log, log_left_out
+from pii_bench.cli.terminal import echo, echo_json, log_left_out, report
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
@@ -84,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", default="demo", help=f"all, {DATASET_HELP} (default: %(default)s)"
     )
-    add_limit(parser)
+    add_options(parser, "--limit")
     parser.add_argument(
         "--embedder",
         choices=list(EMBEDDERS),
@@ -98,23 +92,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A",
         help="weight of privacy in the balanced score, 0 to 1 (default: %(default)s)",
     )
-    add_local_only(parser)
+    add_options(parser, "--local-only")
     calls = parser.add_argument_group("calls of chat models")
-    calls.add_argument(
-        "--answer-tokens",
-        type=positive,
-        metavar="N",
-        help="length limit of an answer, reasoning included (default: 2048; reasoning models: "
-        "16384; local models: 512)",
-    )
-    add_calls(calls)
+    calls.add_argument("--answer-tokens", type=positive, metavar="N", help=ANSWER_LENGTH_HELP)
+    add_options(calls, "--concurrency", "--base-url", "--timeout")
     calls.add_argument("--answerer-base-url", metavar="URL", help="--base-url of the answerer")
     calls.add_argument("--judge-base-url", metavar="URL", help="--base-url of the judge")
-    add_temperature(calls, "of answers and verdicts; default: 0")
-    add_max_usd(calls, "cap for each provider's model: make no call that might exceed it")
-    add_price(calls, "USD per million tokens of the models of unknown price")
-    add_json(parser)
-    add_results(parser)
+    add_options(
+        calls,
+        "--temperature",
+        help="a number from 0 to 2, or `default` to send none (of answers and verdicts; "
+        "default: 0)",
+    )
+    add_options(
+        calls,
+        "--max-usd",
+        help="cap for each provider's model: make no call that might exceed it",
+    )
+    add_options(calls, "--price", help="USD per million tokens of the models of unknown price")
+    add_options(parser, "--json", "--results")
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -250,8 +246,7 @@ def _write(arguments: argparse.Namespace, measuring: Measuring, datasets: set[st
     """
     figures = update_figures(arguments.results, measuring)
     log_left_out(figures.left_out)
-    report = log if arguments.json else echo
-    report(f"figures: {', '.join(map(str, figures.paths))}")
+    report(f"figures: {', '.join(map(str, figures.paths))}", as_json=arguments.json)
     rows = [row for row in figures.rows if datasets is None or row.dataset in datasets]
     rows += figures.published
     if arguments.json:
