@@ -42,10 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Write the tables and figures of a results folder, and print the main tables.
 
-    Without matplotlib no figures are drawn, and a message says how to install it.
-
-    Returns:
-        True if no stored run was left out.
+    Without matplotlib no figures are drawn, and a message says how to install it. Return True if
+    no stored run was left out.
     """
     evaluated = read_evaluated(arguments.results)
     log_left_out(evaluated.left_out)

@@ -77,11 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Compare two systems on every dataset and task of which both have stored runs.
-
-    Returns:
-        True if every line covers all samples of its dataset.
-    """
+    """Compare two systems where both have runs; True if every line covers all samples."""
     collection = collect(arguments.results)
     log_left_out(collection.left_out)
     dataset = arguments.dataset

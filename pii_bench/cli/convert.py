@@ -29,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write CAPID's stored answers as a predictions file.
-
-    Returns:
-        True if every answer belongs to a sample and every sample has an answer.
-    """
+    """Write CAPID's stored answers as predictions; True if answers and samples all match."""
     dataset = load_dataset(arguments.dataset)
     log_faults(dataset)
     converted = read_capid_outputs(arguments.answers, dataset.samples)

@@ -55,27 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="masking needs both detection and query-related PII (default: %(default)s)",
     )
     people = parser.add_argument_group("people")
-    people.add_argument(
-        "--wage",
-        type=amount,
-        default=20.0,
-        metavar="USD",
-        help="wage per hour (default: %(default)g)",
-    )
-    people.add_argument(
-        "--hand-seconds",
-        type=amount,
-        default=60.0,
-        metavar="S",
-        help="seconds to mask a document by hand (default: %(default)g)",
-    )
-    people.add_argument(
-        "--review-seconds",
-        type=amount,
-        default=20.0,
-        metavar="S",
-        help="seconds to check a document that a system masked (default: %(default)g)",
-    )
+    for name, default, metavar, what in (
+        ("--wage", 20.0, "USD", "wage per hour"),
+        ("--hand-seconds", 60.0, "S", "seconds to mask a document by hand"),
+        ("--review-seconds", 20.0, "S", "seconds to check a document that a system masked"),
+    ):
+        help_text = f"{what} (default: {default:g})"
+        people.add_argument(name, type=amount, default=default, metavar=metavar, help=help_text)
     people.add_argument(
         "--review-share",
         type=_review_share,
@@ -122,11 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the estimate for each system, and its assumptions.
-
-    Returns:
-        True if no stored run was left out.
-    """
+    """Print the estimate for each system, and its assumptions; True if no run was left out."""
     stored = read_runs(arguments.results)
     log_left_out(stored.left_out)
     if not stored.runs:
@@ -155,28 +137,22 @@ def run(arguments: argparse.Namespace) -> bool:
         )
         for system in systems
     ]
+    billed = list(zip(systems, bills, strict=True))
     if arguments.json:
-        echo_json(
-            [
-                _record(system, costs, assumptions, arguments.machine)
-                for system, costs in zip(systems, bills, strict=True)
-            ]
-        )
+        echo_json([_record(*each, assumptions, arguments.machine) for each in billed])
     else:
-        _print(systems, bills, assumptions, arguments.machine)
+        _print(billed, assumptions, arguments.machine)
     return not stored.left_out
 
 
 def _print(
-    systems: Sequence[CostedSystem],
-    bills: Sequence[Bill],
-    assumptions: Assumptions,
-    machine: float,
+    billed: Sequence[tuple[CostedSystem, Bill]], assumptions: Assumptions, machine: float
 ) -> None:
-    row = systems[0].row
+    first, first_costs = billed[0]
+    row = first.row
     hours = assumptions.documents * assumptions.hand_seconds / 3600
     echo(f"{assumptions.documents:,} documents, {row.task} on {row.dataset}\n")
-    echo(f"All by hand: {hours:,.0f} h, {bills[0].by_hand_usd:,.0f} USD\n")
+    echo(f"All by hand: {hours:,.0f} h, {first_costs.by_hand_usd:,.0f} USD\n")
     cells = [
         (
             system.name,
@@ -191,7 +167,7 @@ def _print(
             _number(costs.total_usd),
             _number(costs.saved_usd),
         )
-        for system, costs in zip(systems, bills, strict=True)
+        for system, costs in billed
     ]
     echo(markdown_table(_HEADER, cells, ("left",) * 3 + ("right",) * 8))
     echo(
@@ -201,8 +177,8 @@ def _print(
         "as under `checked`"
     )
     echo(_RULES.format(metric=row.headline_name, dataset=row.dataset))
-    _print_sources("model USD", [(system.name, system.usd_from) for system in systems])
-    _print_sources("model h", [(system.name, system.seconds_from) for system in systems])
+    _print_sources("model USD", [(system.name, system.usd_from) for system, _ in billed])
+    _print_sources("model h", [(system.name, system.seconds_from) for system, _ in billed])
 
 
 def _print_sources(title: str, sources: Sequence[tuple[str, str]]) -> None:

@@ -25,11 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Record the texts without a problem, and print the problems of the others.
-
-    Returns:
-        True if every text was recorded.
-    """
+    """Record the texts without a problem, and print the problems; True if all were recorded."""
     verdicts = accept([marked for path in arguments.files for marked in read_marked(path)])
     for verdict in verdicts:
         for problem in verdict.problems:

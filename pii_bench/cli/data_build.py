@@ -59,15 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Build every set, or let a chat model write the first texts of one.
-
-    Returns:
-        True if no text was refused.
-
-    Raises:
-        PiiBenchError: an option of the writer is given without a writer, or a set cannot be built
-            or written.
-    """
+    """Build every set, or let a chat model write texts of one; True if none was refused."""
     if arguments.writer:
         return _write_texts(arguments)
     if given := given_options(arguments, _WRITER_OPTIONS):

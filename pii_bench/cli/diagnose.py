@@ -71,11 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Print the errors, leaks and reactions of stored runs, and write the tables.
-
-    Returns:
-        True if no run was left out.
-    """
+    """Print the errors, leaks and reactions of runs, and write them; True if none is left out."""
     stored = read_runs(arguments.results)
     runs = query_runs(stored.runs)
     scored, without_curve = find_scores(runs)

@@ -38,11 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Export the runs of a results folder.
-
-    Returns:
-        True if every run was exported with the scores of all its samples.
-    """
+    """Export the runs of a folder; True if all were exported, with scores of all samples."""
     out, compress = arguments.out, arguments.gzip
     exported = export_runs(
         arguments.results,

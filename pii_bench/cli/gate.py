@@ -60,15 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Run a system, and print the scores that are too low.
-
-    Returns:
-        True if the run is complete and no score is too low.
-
-    Raises:
-        PiiBenchError: an argument is wrong, nothing is asked for, or the baseline lacks a row of
-            the run.
-    """
+    """Run a system, and print too low scores; True if there is none and the run is complete."""
     if not (arguments.min or arguments.baseline or arguments.write_baseline):
         raise PiiBenchError("nothing to check: give --min, --baseline or --write-baseline")
     minimums = [Least.parse(text) for text in arguments.min]

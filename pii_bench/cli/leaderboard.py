@@ -34,11 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the leaderboard of a results folder, or print one table of the paper.
-
-    Returns:
-        True if no stored run was left out.
-    """
+    """Write the leaderboard, or print one table of the paper; True if no run was left out."""
     if arguments.table is not None:
         return _print_paper_table(arguments)
     rows, complete = update_leaderboard(arguments.results, as_json=arguments.json)

@@ -178,13 +178,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Print a masked text, or with `--unmask` a restored answer; messages go to standard error.
 
-    The text is printed only if every step succeeded.
-
-    Returns:
-        False if an answer has a tag whose number is not in the mapping.
-
-    Raises:
-        PiiBenchError: wrong arguments or input, or the system gave no usable answer.
+    The text is printed only if every step succeeded. Return False if an answer has a tag whose
+    number is not in the mapping.
     """
     if arguments.unmask:
         return _unmask(arguments)

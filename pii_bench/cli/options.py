@@ -55,6 +55,18 @@ def positive(text: str) -> int:
     return value
 
 
+def up_to(most: int) -> Callable[[str], int]:
+    """Return an argparse type that parses a whole number from 1 to `most`."""
+
+    def parse(text: str) -> int:
+        value = positive(text)
+        if value > most:
+            raise argparse.ArgumentTypeError(f"must be at most {most}, not {text!r}")
+        return value
+
+    return parse
+
+
 def number(what: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
     """Return an argparse type that parses a finite number for which `fits` holds."""
 
@@ -74,13 +86,12 @@ usd: Final = number("a sum above 0 in USD", lambda value: value > 0)
 amount: Final = number("a number from 0", lambda value: value >= 0)
 share: Final = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
 fraction: Final = number("a number from 0 to 1", lambda value: 0 <= value <= 1)
-_temperature_number: Final = number(
-    "`default` or a number from 0 to 2", lambda value: 0 <= value <= 2
-)
 
 
 def _temperature(text: str) -> float | Literal["default"]:
-    return "default" if text == "default" else _temperature_number(text)
+    if text == "default":
+        return "default"
+    return number("`default` or a number from 0 to 2", lambda value: 0 <= value <= 2)(text)
 
 
 def _price(text: str) -> Price:
@@ -91,13 +102,6 @@ def _price(text: str) -> Price:
         raise argparse.ArgumentTypeError(f"{expected}, not {text!r}") from None
     today = dt.datetime.now(dt.UTC).date()
     return Price(input_usd, output_usd, today, "--price", batch_factor=BATCH_FACTOR)
-
-
-def _concurrency(text: str) -> int:
-    value = positive(text)
-    if value > MOST_CALLS:
-        raise argparse.ArgumentTypeError(f"must be at most {MOST_CALLS}, not {text!r}")
-    return value
 
 
 def stored_results(text: str) -> Path:
@@ -115,7 +119,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
         "llama.cpp); its key, if any, is read from PII_BENCH_API_KEY",
     },
     "--concurrency": {
-        "type": _concurrency,
+        "type": up_to(MOST_CALLS),
         "metavar": "N",
         "help": f"number of calls at a time, at most {MOST_CALLS} (default: 8; local models: 1)",
     },
@@ -242,11 +246,7 @@ def price_if_unknown(
 
 
 def dataset_source(arguments: argparse.Namespace) -> str:
-    """Return `--dataset` with the filters `--language` and `--split` appended.
-
-    Raises:
-        PiiBenchError: the format of the dataset has no filters.
-    """
+    """Return `--dataset` with the filters `--language` and `--split` appended."""
     source: str = arguments.dataset
     filters = {"language": arguments.language, "split": arguments.split}
     filters = {name: value for name, value in filters.items() if value}
@@ -281,20 +281,12 @@ def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> str:
 
 
 def build_without_key(name: str, options: SystemOptions) -> tuple[System, ...]:
-    """Build the systems of a provider's model to check them before its key is asked for.
-
-    Raises:
-        PiiBenchError: as `build_systems`.
-    """
+    """Build the systems of a provider's model to check them before its key is asked for."""
     return build_systems(name, replace(options, model=replace(options.model, asked=False)))
 
 
 def load_systems(name: str, options: SystemOptions, *, local_only: bool) -> tuple[System, ...]:
-    """Build the systems of a name; with `local_only`, refuse those that send text elsewhere.
-
-    Raises:
-        PiiBenchError: a system sends text elsewhere, or as `build_systems`.
-    """
+    """Build the systems of a name; with `local_only`, refuse those that send text elsewhere."""
     if local_only and has_provider(name):
         # Refuse it before it asks for a key.
         require_local(build_without_key(name, options))
@@ -315,13 +307,7 @@ def ray_workers(
 ) -> int | None:
     """Return the number of Ray workers; None to run in this process.
 
-    Args:
-        arguments: those of `add_engine`.
-        systems: the systems to distribute.
-        instead: what the command has for systems that call another machine, for the error.
-
-    Raises:
-        PiiBenchError: `--workers` is given without Ray, or a system calls another machine.
+    A system that calls another machine is refused; `instead` says what the command has for it.
     """
     if arguments.engine == "process":
         if arguments.workers is not None:

@@ -56,11 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Write the page of a results folder, and print where it is and what it leaves out.
-
-    Returns:
-        True if no stored run was left out.
-    """
+    """Write the page, and print where it is and what it leaves out; True if no run is left out."""
     texts = Texts(arguments.texts)
     out = arguments.out or arguments.results / "report.html"
     report = collect_report(

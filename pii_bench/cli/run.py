@@ -110,12 +110,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Run, score, update the leaderboard, and print the rows of this run next to the paper's.
 
-    Returns:
-        True if every sample has an answer, and for a dry run.
-
-    Raises:
-        PiiBenchError: wrong arguments or input, found before the first call; or the provider
-            refuses, in which case the responses so far are saved.
+    Wrong arguments and input are found before the first call. If the provider refuses, the
+    responses so far are saved.
     """
     if arguments.config is not None:
         from pii_bench.cli.run_matrix import run_matrix
@@ -147,10 +143,9 @@ def run(arguments: argparse.Namespace) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The jobs of a system, before the first call.
+    """The jobs of a system, one for each dataset and task, before the first call.
 
     Attributes:
-        jobs: one for each dataset and task.
         concurrency: number of samples in flight at a time.
         reasons: True if the model reasons before it answers.
         map_samples: gets the responses in other processes; None for this process.
@@ -163,11 +158,7 @@ class Plan:
 
 
 def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
-    """Build the system that the arguments name, and its jobs.
-
-    Raises:
-        PiiBenchError: a name or an option is wrong, or something the system needs is missing.
-    """
+    """Build the system that the arguments name, and its jobs."""
     card = _announce_model(arguments.model, arguments.base_url)
     concurrency = concurrency_of(arguments, arguments.model)
     options = _options(arguments, concurrency)
@@ -200,7 +191,6 @@ def get_responses(planned: Plan, batch: Literal["submit", "wait"] | None) -> boo
 
     Raises:
         KeyboardInterrupt: the user stopped it; the responses so far are saved.
-        PiiBenchError: the provider refuses, or another run keeps the folder locked.
     """
     jobs = planned.jobs
     with reserved(jobs):
@@ -270,11 +260,11 @@ def _of_first_samples(
     from pii_bench.ranking.stored import score_runs
 
     by_name = {dataset.name: dataset for dataset in datasets}
-    manifests = [
-        (RunFiles.at(results / "runs", *key).manifest, by_name[key[2]])
-        for key in dict.fromkeys(keys)
-    ]
-    stored = [(path, dataset) for path, dataset in manifests if path.exists()]
+    stored = []
+    for model, prompt, name in dict.fromkeys(keys):
+        path = RunFiles.at(results / "runs", model, prompt, name).manifest
+        if path.exists():
+            stored.append((path, by_name[name]))
     limited = {address(row): row for row in score_runs(stored, limit)}
     result = []
     for row in rows:
@@ -311,9 +301,12 @@ def _announce_model(name: str, base_url: str | None) -> ModelCard | None:
 
 def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
     shared = system_options(arguments)
+    strategy = shared.strategy
+    if strategy is None and arguments.task == Task.REWRITE and is_prompted(arguments.model):
+        strategy = str(Task.REWRITE)
     return replace(
         shared,
-        strategy=_strategy(arguments),
+        strategy=strategy,
         model=replace(shared.model, asked=not arguments.dry_run),
         calls=CallPolicy(
             concurrency=concurrency,
@@ -326,13 +319,6 @@ def _options(arguments: argparse.Namespace, concurrency: int) -> SystemOptions:
         shots=_shots(arguments),
         chunk=arguments.chunk,
     )
-
-
-def _strategy(arguments: argparse.Namespace) -> str | None:
-    strategy: str | None = arguments.strategy
-    if strategy is None and arguments.task == Task.REWRITE and is_prompted(arguments.model):
-        return str(Task.REWRITE)
-    return strategy
 
 
 def _shots(arguments: argparse.Namespace) -> Shots | None:
@@ -354,11 +340,7 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
 def for_task(
     task: str, name: str, systems: Sequence[System], strategy: str | None = None
 ) -> list[System]:
-    """Return the systems that a task needs: for masking two, for `all` every system.
-
-    Raises:
-        PiiBenchError: a system that the task needs is missing.
-    """
+    """Return the systems that a task needs: for masking two, for `all` every system."""
     if task == ALL_TASKS:
         return list(systems)
     needed = {Task(task)}

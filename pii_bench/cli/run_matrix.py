@@ -43,14 +43,10 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
     """Run every cell of a file, then update the leaderboard and print one summary.
 
     A cell that cannot run is logged, and the next one runs. The cap on the cost is shared: each
-    cell may spend what the cells before it left.
+    cell may spend what the cells before it left. A wrong file is found before the first call.
 
     Returns:
         True if every sample of every cell has an answer; for a dry run, if every cell could run.
-
-    Raises:
-        PiiBenchError: the file or a dataset is wrong, a cap comes with a model of unknown
-            price, or a price with models of known price only, found before the first call.
     """
     matrix = read_matrix(arguments.config)
     given = {name: getattr(arguments, name) for name in _OVERRIDES}

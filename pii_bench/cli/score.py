@@ -62,10 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Score a file of predictions, and print a row for each task that it answers.
 
-    Without a name both files are read line by line, so that they may be of any size.
-
-    Returns:
-        True if every sample could be scored.
+    Without a name both files are read line by line, so that they may be of any size. Return True
+    if every sample could be scored.
     """
     if arguments.name is not None:
         check_name(arguments.name)

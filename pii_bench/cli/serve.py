@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import socket
 from contextlib import suppress
@@ -10,12 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import add_options, positive
+from pii_bench.cli.options import add_options, positive, up_to
 from pii_bench.cli.terminal import echo, log, standard_input
 from pii_bench.errors import MissingExtraError, PiiBenchError
 from pii_bench.systems import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
+    import argparse
+
     from pii_bench.web.settings import Settings
 
 DESCRIPTION: Final = (
@@ -23,13 +24,13 @@ DESCRIPTION: Final = (
     "no accounts; with another --host it needs an owner, who adds the other accounts."
 )
 
-_HIGHEST_PORT: Final = 65_535
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--host", default="127.0.0.1", help="bind address (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8300, help="port (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=up_to(65_535), default=8300, help="port (default: %(default)s)"
+    )
     parser.add_argument(
         "--allow-host",
         action="append",
@@ -57,10 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with masked messages (default: none; the key for a URL is read from PII_BENCH_API_KEY)",
     )
     parser.add_argument(
-        "--workers",
-        type=positive,
-        default=2,
-        help="masking processes (default: %(default)s)",
+        "--workers", type=positive, default=2, help="masking processes (default: %(default)s)"
     )
     add_options(parser, "--results")
     group = parser.add_argument_group("instead of serving").add_mutually_exclusive_group()
@@ -85,6 +83,7 @@ def run(arguments: argparse.Namespace) -> bool:
     """Serve until interrupted; or create an account, or copy or restore the database."""
     if find_spec("fastapi") is None:
         raise MissingExtraError("the web application", "pip install -e '.[web]'")
+    from pii_bench.web.database import back_up, restore
     from pii_bench.web.settings import Settings
 
     settings = Settings(
@@ -95,11 +94,9 @@ def run(arguments: argparse.Namespace) -> bool:
         system=arguments.model,
         base_url=arguments.base_url,
         upstream=arguments.upstream,
-        results=Path(arguments.results),
+        results=arguments.results,
         workers=arguments.workers,
     )
-    from pii_bench.web.database import back_up, restore
-
     if arguments.add_owner is not None:
         _add_owner(settings, arguments.add_owner)
     elif arguments.backup is not None:
@@ -109,13 +106,6 @@ def run(arguments: argparse.Namespace) -> bool:
     else:
         _serve(settings)
     return True
-
-
-def _port(text: str) -> int:
-    value = positive(text)
-    if value > _HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"must be at most {_HIGHEST_PORT}, not {text!r}")
-    return value
 
 
 def _serve(settings: Settings) -> None:

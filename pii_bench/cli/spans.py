@@ -93,11 +93,7 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def _read_stored(paths: Sequence[Path], source: str) -> list[StoredDetector]:
-    """Read stored runs on a dataset.
-
-    Raises:
-        InputFileError: a run is broken, or on another dataset.
-    """
+    """Read stored runs on a dataset."""
     if not paths:
         return []
     dataset = load_dataset(source)

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.tagger.settings import Epoch
 
-_HEADS: Final = ("linear", "crf", "charcnn-crf")
-_CHAT_MODEL: Final = "smollm2-135m-instruct"
-
 DESCRIPTION: Final = (
     "Train the BiLSTM-CRF on the train and dev sets; or fine-tune an encoder for detection, "
     "relevance and owners together; or fine-tune a causal chat model with LoRA."
@@ -90,7 +87,10 @@ def _add_encoder(parser: argparse._ActionsContainer) -> None:
         "head; of several, from their mean",
     )
     parser.add_argument(
-        "--head", choices=_HEADS, default="linear", help="the output layer (default: %(default)s)"
+        "--head",
+        choices=("linear", "crf", "charcnn-crf"),
+        default="linear",
+        help="the output layer (default: %(default)s)",
     )
     parser.add_argument("--frozen", action="store_true", help="train only the heads")
     parser.add_argument(
@@ -128,7 +128,7 @@ def _add_encoder(parser: argparse._ActionsContainer) -> None:
 def _add_lora(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--base",
-        default=_CHAT_MODEL,
+        default="smollm2-135m-instruct",
         metavar="MODEL",
         help="a causal chat model: its .gguf file or its folder (default: %(default)s, from its "
         "package)",

@@ -119,10 +119,6 @@ def run(arguments: argparse.Namespace) -> bool:
     Returns:
         True if every sample has its answers and verdicts; without an answerer, True if no stored
         run was left out.
-
-    Raises:
-        PiiBenchError: wrong arguments or input, found before the first call; or a provider
-            refuses, in which case the answers so far are saved.
     """
     if arguments.answerer is None:
         if arguments.model is not None or arguments.judge is not None or arguments.rewrite:
@@ -239,11 +235,7 @@ def _options(
 
 
 def _write(arguments: argparse.Namespace, measuring: Measuring, datasets: set[str] | None) -> bool:
-    """Write the figures, and print those of some datasets (None: of all).
-
-    Returns:
-        True if no stored run was left out.
-    """
+    """Write the figures, and print those of some datasets or all; True if no run was left out."""
     figures = update_figures(arguments.results, measuring)
     log_left_out(figures.left_out)
     report(f"figures: {', '.join(map(str, figures.paths))}", as_json=arguments.json)
