@@ -147,24 +147,6 @@ def test_systems_of_this_machine_are_timed_on_request(capsys: Capsys) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--wage", "-1"], "must be a number from 0, not '-1'"),
-        (["--hand-seconds", "soon"], "must be a number from 0, not 'soon'"),
-        (["--review-share", "fake/one=1.5"], "must be a number from 0 to 1, not '1.5'"),
-        (["--usd", "0.1"], "must be SYSTEM=NUMBER, not '0.1'"),
-        (["--documents", "0"], "must be a whole number from 1, not '0'"),
-    ],
-)
-def test_wrong_options_are_refused(capsys: Capsys, options: list[str], message: str) -> None:
-    with pytest.raises(SystemExit) as refused:
-        main(["cost", "--results", ".", *options])
-
-    assert refused.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
         (["--usd", "fake/won=1"], "unknown system 'fake/won' among the rows; did you mean"),
         (["--dataset", "tinny.jsonl"], "unknown dataset 'tinny.jsonl' among the stored runs"),
         (["--task", "rewrite"], "tiny.jsonl is stored"),

@@ -56,14 +56,6 @@ def test_problems_with_file_id_rule_and_reason(capsys: Capsys) -> None:
     assert output.err == "pii-bench: the check found 5 problems in 3 samples\n"
 
 
-@pytest.mark.parametrize("arguments", [["data"], ["data", "check"], ["data", "mend"]])
-def test_wrong_arguments(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-
-    assert caught.value.code == 2
-
-
 def test_every_row_of_the_statistics_as_json(capsys: Capsys) -> None:
     path = write_lines(Path("mine.jsonl"), [sample_record()])
 
@@ -244,14 +236,6 @@ def test_annotations_that_cannot_follow_the_text_are_told(capsys: Capsys) -> Non
     assert "3 would break a rule or have annotations that cannot follow the text, 0 have" in (
         capsys.readouterr().err
     )
-
-
-@pytest.mark.parametrize("rate", ["0", "nan"])
-def test_a_rate_is_a_share(rate: str, capsys: Capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(["data", "perturb", "demo", "--rate", rate, "--out", "out.jsonl"])
-
-    assert f"must be a number above 0 and at most 1, not '{rate}'" in capsys.readouterr().err
 
 
 def test_agreement_is_over_all_first_readings(capsys: Capsys) -> None:

@@ -39,15 +39,6 @@ def test_a_chat_model_writes_the_first_texts_of_a_set(
     }
 
 
-@pytest.mark.parametrize("name", ["twins", "train-other", "frontier", "demo"])
-def test_a_chat_model_writes_only_sets_that_have_commissions(name: str, capsys: Capsys) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["data", "build", "--writer", "openai/m", "--set", name])
-
-    assert caught.value.code == 2
-    assert f"invalid choice: '{name}' (choose from" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [

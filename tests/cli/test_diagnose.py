@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pii_bench.cli import main
 from pii_bench.datasets.sample import write_native
 from tests.analysis.diagnosis.samples import PEOPLE, couple
@@ -71,43 +69,28 @@ def test_without_detection_some_classes_cannot_occur(capsys: Capsys) -> None:
     assert "Twins" not in output
 
 
-@pytest.fixture
-def runs_of_twins() -> Path:
-    """gold+keyword on an original and on its paraphrase."""
+def test_output_has_curves_and_twins_is_reproducible_and_quotes_no_sample(capsys: Capsys) -> None:
     paraphrase = couple(sample_id="s1-paraphrase", meta={"twin": "paraphrase", "twin_of": "s1"})
     for name, sample in (("first", couple()), ("twins", paraphrase)):
         write_native(Path(f"{name}.jsonl"), [sample])
         assert main(["run", "--model", "gold+keyword", "--dataset", f"{name}.jsonl"]) == 0
-    return Path("results")
-
-
-def test_a_system_with_scores_has_a_curve_and_twins_have_rates(
-    runs_of_twins: Path, capsys: Capsys
-) -> None:
     capsys.readouterr()
 
     assert main(["diagnose"]) == 0
 
-    twins = capsys.readouterr().out.split("\nTwins: ")[1]
+    shown, files = capsys.readouterr().out, read_folder(Path("results/diagnosis"))
+    twins = shown.split("\nTwins: ")[1]
     assert (
         "| stays      | original  | 1       | 0        | 0           | 1       | 1.000  |" in twins
     )
-    curve = (runs_of_twins / "diagnosis" / "leak-curve.csv").read_text(encoding="utf-8")
+    curve = files["leak-curve.csv"].decode()
     assert curve.startswith("source,model,strategy,dataset,oracle,threshold,own,leak,")
     assert curve.count(",inf,False,0,0,1,0\n") == 2
 
-
-def test_output_is_reproducible_and_contains_no_text_of_a_sample(
-    runs_of_twins: Path, capsys: Capsys
-) -> None:
-    capsys.readouterr()
-    main(["diagnose"])
-    first = capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")
-
     main(["diagnose"])
 
-    assert (capsys.readouterr().out, read_folder(runs_of_twins / "diagnosis")) == first
-    output = first[0] + "".join(map(bytes.decode, first[1].values()))
+    assert (capsys.readouterr().out, read_folder(Path("results/diagnosis"))) == (shown, files)
+    output = shown + "".join(map(bytes.decode, files.values()))
     texts = [text for held in PEOPLE.values() for text, _, _ in held if not text.isdigit()]
     assert not [text for text in texts if text in output]
 

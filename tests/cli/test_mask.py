@@ -75,18 +75,6 @@ def test_a_text_is_masked_for_a_query_and_restored(
     assert capfdbinary.readouterr() == (TEXT.encode(), b"")
 
 
-def test_explain_lists_each_value_and_its_tag(letter: Path, capsys: Capsys) -> None:
-    assert mask(letter, "--model", system(letter.parent), "--explain") == 0
-
-    assert capsys.readouterr().err.splitlines()[3:] == [
-        "type    text     becomes",
-        "------  -------  -------------",
-        "PER     Ann Lee  <Full Name 1>",
-        "DEM     32       left readable",
-        "PER     Bo Ek    <Full Name 2>",
-    ]
-
-
 def test_explain_tells_what_became_of_values_inside_others(capsys: Capsys) -> None:
     letter = Path("letter.txt")
     letter.write_text("Ann Lee lives at 14 Mill Lane, Leeds.")

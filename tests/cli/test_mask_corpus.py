@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FOUND: Final = 'Subject1{"Ann Lee": "PER", "32": "DEM"}'
 NEEDED: Final = '### Answer: ["32"]'
 ROWS: Final = [{"n": n, "text": f"Ann Lee is {n}.", "ask": "Old?"} for n in (31, 32, 33)]
+OWN: Final = ("--query-column", "ask")
 MASKED: Final = [row | {"text": f"<Full Name> is {row['n']}."} for row in ROWS]
 
 
@@ -62,10 +63,18 @@ def mask(*options: object) -> int:
     return main(["mask", *map(str, options)])
 
 
-def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Capsys) -> None:
-    assert mask(letters, "--query", "Is Ann Lee old?", "--out", "out", "--model", replay) == 0
+def mask_folder(*options: object) -> int:
+    return mask("letters", "--query", "Old?", "--out", "out", *options)
 
-    assert read_folder(letters.parent / "out") == {
+
+def mask_table(*options: object, asked: tuple[str, str] = ("--query", "Old?")) -> int:
+    return mask("rows.jsonl", "--column", "text", *asked, "--out", "o.jsonl", *options)
+
+
+def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Capsys) -> None:
+    assert mask_folder("--query", "Is Ann Lee old?", "--model", replay) == 0
+
+    assert read_folder(Path("out")) == {
         "a.txt": b"<Full Name> is 32.\r\n",
         "old/b.txt": b"Dear <Full Name>,\n<Full Name>",
         "old/empty.txt": b" \n",
@@ -86,18 +95,16 @@ def test_every_text_of_a_folder_is_masked(letters: Path, replay: str, capsys: Ca
     ]
 
 
-def test_existing_files_are_skipped_unless_forced(
-    letters: Path, replay: str, capsys: Capsys
-) -> None:
-    options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
-    there = letters.parent / "out" / "a.txt"
+@pytest.mark.usefixtures("letters")
+def test_existing_files_are_skipped_unless_forced(replay: str, capsys: Capsys) -> None:
+    there = Path("out/a.txt")
     there.parent.mkdir()
     there.write_text("as it was")
 
-    assert mask(*options) == 0
+    assert mask_folder("--model", replay) == 0
     assert there.read_text() == "as it was"
     assert "mask: texts: 3, 1 of them masked before and not" in capsys.readouterr().err
-    assert mask(*options, "--force") == 0
+    assert mask_folder("--model", replay, "--force") == 0
     assert there.read_bytes() == b"<Full Name> is 32.\r\n"
     assert "mask: texts: 3\n" in capsys.readouterr().err
 
@@ -105,17 +112,16 @@ def test_existing_files_are_skipped_unless_forced(
 def test_a_folder_begun_with_force_continues_without_it(
     letters: Path, replay: str, capsys: Capsys
 ) -> None:
-    options = (letters, "--query", "Old?", "--out", "out", "--model", replay)
-    out = letters.parent / "out"
+    out = Path("out")
     (out / "old").mkdir(parents=True)
     for name in ("a.txt", "old/b.txt", "other.txt"):
         (out / name).write_text("as it was")
     (letters / "old" / "b.txt").write_bytes(b"\xff")
 
-    assert mask(*options, "--force") == 2
+    assert mask_folder("--model", replay, "--force") == 2
     assert set(read_folder(out)) == {"a.txt", "other.txt"}
     (letters / "old" / "b.txt").write_text("Ann Lee")
-    assert mask(*options) == 0
+    assert mask_folder("--model", replay) == 0
 
     assert read_folder(out) == {
         "a.txt": b"<Full Name> is 32.\r\n",
@@ -126,51 +132,33 @@ def test_a_folder_begun_with_force_continues_without_it(
     assert "texts: 3, 1 of them masked before" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("locked", ["os.scandir", "pathlib.Path.stat"])
+@pytest.mark.usefixtures("letters")
 def test_a_subfolder_that_cannot_be_read_is_an_error(
-    letters: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch, locked: str
 ) -> None:
-    scan = os.scandir
-
     # `chmod` would not keep the administrator out.
-    def locked(path: str | Path) -> object:
-        if Path(path).name == "old":
+    original = os.scandir if locked == "os.scandir" else Path.stat
+
+    def refuse(path: Any, **options: Any) -> Any:
+        if "old" in (Path(path).name, Path(path).parent.name):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return scan(path)
+        return original(path, **options)
 
-    monkeypatch.setattr(os, "scandir", locked)
+    monkeypatch.setattr(locked, refuse)
 
-    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
+    assert mask_folder("--model", replay) == 2
 
-    assert capsys.readouterr().err.endswith("pii-bench: letters/old: Permission denied\n")
+    error = capsys.readouterr().err
+    assert re.search(r"pii-bench: letters/old(/\w+\.txt)?: Permission denied\n$", error)
     assert not Path("out").exists()
 
 
-def test_a_subfolder_that_can_only_be_listed_is_an_error(
-    letters: Path, replay: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stat = Path.stat
-
-    def locked(path: Path, **options: Any) -> os.stat_result:
-        if path.parent.name == "old":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return stat(path, **options)
-
-    monkeypatch.setattr(Path, "stat", locked)
-
-    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
-
-    assert re.search(
-        r"pii-bench: letters/old/\w+\.txt: Permission denied\n$", capsys.readouterr().err
-    )
-    assert not Path("out").exists()
-
-
-def test_a_folder_in_the_place_of_a_masked_text_is_an_error(
-    letters: Path, replay: str, capsys: Capsys
-) -> None:
+@pytest.mark.usefixtures("letters")
+def test_a_folder_in_the_place_of_a_masked_text_is_an_error(replay: str, capsys: Capsys) -> None:
     Path("out/a.txt").mkdir(parents=True)
 
-    assert mask(letters, "--query", "Old?", "--out", "out", "--model", replay) == 2
+    assert mask_folder("--model", replay) == 2
 
     assert "pii-bench: out/a.txt: cannot be written: Is a directory\n" in capsys.readouterr().err
 
@@ -184,21 +172,9 @@ def test_a_column_is_masked_for_the_query_of_each_row(
         *(completion(text) for each in needed for text in (FOUND, f"### Answer: {each}"))
     )
 
-    assert (
-        mask(
-            table,
-            "--column",
-            "text",
-            "--query-column",
-            "ask",
-            "--out",
-            "o.jsonl",
-            *behind(protocol_server),
-        )
-        == 0
-    )
+    assert mask_table(*behind(protocol_server), asked=OWN) == 0
 
-    texts = [row["text"] for row in read_lines(table.parent / "o.jsonl")]
+    texts = [row["text"] for row in read_lines(Path("o.jsonl"))]
     assert texts == [row["text"] for row in MASKED]
     asked = [str(request.body) for request in protocol_server.requests]
     assert ["Number 0?" in each for each in asked] == [False, True, *[False] * 4]
@@ -210,9 +186,8 @@ def test_values_in_queries_of_rows_are_counted_by_row(
     table: Path, replay: str, capsys: Capsys
 ) -> None:
     write_lines(table, [row | {"ask": "Is Ann Lee old?"} for row in ROWS])
-    options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl", "--model", replay)
 
-    assert mask(table, *options) == 0
+    assert mask_table("--model", replay, asked=OWN) == 0
 
     assert capsys.readouterr().err.splitlines()[-1] == (
         "pii-bench mask: the queries themselves contain 3 values (PER 3): they are not masked"
@@ -223,12 +198,11 @@ def test_values_in_queries_of_rows_are_counted_by_row(
 def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     table: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
-    out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
-    options = (table, "--column", "text", "--query", "Old?", "--out", out, *behind(protocol_server))
+    out, part = Path("o.jsonl"), Path("o.jsonl.part")
     failed = Reply(status=400, body={"error": {"message": "Ann Lee is 32."}})
     protocol_server.script(completion(FOUND), completion("### Answer: []"), failed)
 
-    assert mask(*options) == 2
+    assert mask_table(*behind(protocol_server)) == 2
 
     error = capsys.readouterr().err
     assert f"pii-bench: {table}:2: system 'openai/m@" in error
@@ -240,7 +214,7 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     part.write_bytes(part.read_bytes() + b'{"n": 32, "text": "<Full N')
     protocol_server.script(*[completion(FOUND), completion(NEEDED)] * 2)
     before = len(protocol_server.requests)
-    assert mask(*options) == 0
+    assert mask_table(*behind(protocol_server)) == 0
 
     assert len(protocol_server.requests) == before + 4
     assert read_lines(out) == MASKED
@@ -248,7 +222,7 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     assert "texts: 3, 1 of them masked before and not counted here" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_jitter")
+@pytest.mark.usefixtures("no_jitter", "table")
 @pytest.mark.parametrize(
     ("others", "what"),
     [
@@ -260,18 +234,16 @@ def test_a_failure_stops_a_table_and_the_next_run_continues_there(
     ],
 )
 def test_only_the_same_run_continues_a_table(
-    table: Path, protocol_server: ProtocolServer, capsys: Capsys, others: list[str], what: str
+    protocol_server: ProtocolServer, capsys: Capsys, others: list[str], what: str
 ) -> None:
     part, record = Path("o.jsonl.part"), Path("o.jsonl.part.json")
-    server = ("--base-url", protocol_server.url)
-    options = (table, "--column", "text", "--query", "Old?", "--out", "o.jsonl")
     failed = Reply(status=400, body={"error": {"message": "No."}})
     protocol_server.script(completion(FOUND), completion(NEEDED), failed)
-    assert mask(*options, "--model", "openai/m", *server) == 2
+    assert mask_table(*behind(protocol_server)) == 2
     begun = part.read_bytes(), record.read_bytes()
 
-    model = ("--model", "openai/m", *(() if "encoder" in others else server))
-    assert mask(*options, *model, *others) == 2
+    model = () if "encoder" in others else behind(protocol_server)
+    assert mask_table(*model, *others) == 2
 
     error = capsys.readouterr().err.splitlines()[-1]
     assert error == f"pii-bench: {part}: was begun with another {what}; --force starts again"
@@ -279,8 +251,7 @@ def test_only_the_same_run_continues_a_table(
     assert "Old?" not in record.read_text()
 
     protocol_server.script(*[completion(FOUND), completion("### Answer: []")] * 3)
-    asked = ("--query", "Young?", "--model", "openai/m", *server, "--force")
-    assert mask(*options, *asked) == 0
+    assert mask_table("--query", "Young?", *behind(protocol_server), "--force") == 0
     assert len(read_lines(Path("o.jsonl"))) == 3
     assert not record.exists()
 
@@ -305,14 +276,14 @@ def test_another_label_map_does_not_continue_a_table(table: Path) -> None:
         corpus_of_table(table, out, replace(run, label_map="map.json"), force=False)
 
 
+@pytest.mark.usefixtures("table")
 def test_texts_without_a_relevance_decision_are_counted(
-    table: Path, protocol_server: ProtocolServer, capsys: Capsys
+    protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     answers = (NEEDED, "Hm.", NEEDED)
     protocol_server.script(*(completion(each) for pair in answers for each in (FOUND, pair)))
-    options = ("--column", "text", "--query", "Old?", "--out", "o.jsonl", *behind(protocol_server))
 
-    assert mask(table, *options, "--on-failure", "mask-all") == 0
+    assert mask_table(*behind(protocol_server), "--on-failure", "mask-all") == 0
 
     assert (
         "pii-bench mask: for 1 of 3 texts the system did not say what the query needs: "
@@ -324,43 +295,33 @@ def test_a_failure_stops_a_folder(
     letters: Path, protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     protocol_server.script(completion(FOUND), completion("Hm."), completion("Ann Lee, I think."))
-    options = (
-        "--query",
-        "Old?",
-        "--out",
-        "out",
-        *behind(protocol_server),
-        "--on-failure",
-        "mask-all",
-    )
 
-    assert mask(letters, *options) == 2
+    assert mask_folder(*behind(protocol_server), "--on-failure", "mask-all") == 2
 
     error = capsys.readouterr().err
     assert f"pii-bench: {letters / 'old' / 'b.txt'}: system 'openai/m@" in error
     assert "Ann" not in error
-    assert read_folder(letters.parent / "out") == {"a.txt": b"<Full Name> is <Age>.\r\n"}
+    assert read_folder(Path("out")) == {"a.txt": b"<Full Name> is <Age>.\r\n"}
 
 
 def test_an_existing_table_is_replaced_only_with_force(
     table: Path, replay: str, capsys: Capsys
 ) -> None:
-    out, part = table.parent / "o.jsonl", table.parent / "o.jsonl.part"
+    out, part = Path("o.jsonl"), Path("o.jsonl.part")
     out.write_text("mine")
-    options = (table, "--column", "text", "--query", "Old?", "--out", out, "--model", replay)
 
-    assert mask(*options) == 2
+    assert mask_table("--model", replay) == 2
     assert f"{out}: exists already; --force replaces it" in capsys.readouterr().err
     assert out.read_text() == "mine"
     # A run with --force that was stopped goes on without it.
     write_lines(part, MASKED[:2])
-    assert mask(*options) == 0
+    assert mask_table("--model", replay) == 0
     assert read_lines(out) == MASKED
 
     write_lines(part, [{"n": 0}] * 4)
-    assert mask(*options) == 2
+    assert mask_table("--model", replay) == 2
     assert f"{part}: has 4 rows, {table} only 3; --force starts" in capsys.readouterr().err
-    assert mask(*options, "--force") == 0
+    assert mask_table("--model", replay, "--force") == 0
     assert [row["n"] for row in read_lines(out)] == [31, 32, 33]
 
 
@@ -369,12 +330,7 @@ def test_a_bad_row_is_an_error_before_any_call(
 ) -> None:
     table.write_text(table.read_text() + json.dumps({"text": 7}) + "\n")
 
-    assert (
-        mask(
-            table, "--column", "text", "--query", "Q", "--out", "o.jsonl", *behind(protocol_server)
-        )
-        == 2
-    )
+    assert mask_table(*behind(protocol_server)) == 2
 
     assert f"pii-bench: {table}:4: record: 'text' must be a string" in capsys.readouterr().err
     assert protocol_server.requests == []
@@ -386,9 +342,8 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
 ) -> None:
     empty = [{"text": "", "ask": ""}, {"text": None, "ask": None}]
     write_lines(table, [*empty, {"text": "Ann Lee", "ask": blank}])
-    options = ("--column", "text", "--query-column", "ask", "--out", "o.jsonl")
 
-    assert mask(table, *options, *behind(protocol_server)) == 2
+    assert mask_table(*behind(protocol_server), asked=OWN) == 2
 
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"pii-bench: {table}:3: the query is blank: what will be asked about the text?"
@@ -408,24 +363,15 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
         ("letters --out o --query Q --mapping m", "a corpus does not use --mapping: leave it out"),
         ("letters --out o --query Q --explain", "a corpus does not use --explain: leave it out"),
         ("letters --out letters --query Q", "letters: must not be inside letters, nor contain it"),
-        (
-            "letters --out letters/o --query Q",
-            "letters/o: must not be inside letters, nor contain it",
-        ),
+        ("letters --out letters/o --query Q", "letters/o: must not be inside letters, nor conta"),
         ("letters --out . --query Q", ".: must not be inside letters, nor contain it"),
         ("said --out o --query Q", "said: contains no *.txt file"),
         ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),
         ("rows.jsonl --column text --query Q", "--out is missing: where do the masked texts go?"),
         ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),
         ("rows.jsonl --column text --query Q --out o.csv", "o.csv: must end in '.jsonl', like"),
-        (
-            "rows.jsonl --column text --query Q --out rows.jsonl",
-            "rows.jsonl: is the input it",
-        ),
-        (
-            "rows.txt --column text --query Q --out o.txt",
-            "unknown ending of a table '.txt' (allowe",
-        ),
+        ("rows.jsonl --column text --query Q --out rows.jsonl", "rows.jsonl: is the input it"),
+        ("rows.txt --column text --query Q --out o.txt", "unknown ending of a table '.txt' (allo"),
         ("--query Q --out o", "--out is for a corpus, a folder or a table; one text goes to stan"),
         (
             "rows.jsonl --column text --query Q --out o.jsonl --workers 2",
@@ -456,20 +402,19 @@ def test_a_command_without_ray_leaves_nothing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     before = read_folder(table.parent)
-    options = ("--column", "text", "--query", "Q", "--out", "o.jsonl", "--model", replay)
 
-    assert mask(table, *options, "--engine", "ray") == 2
+    assert mask_table("--model", replay, "--engine", "ray") == 2
 
     assert "pip install -e '.[ray]'" in capsys.readouterr().err
     assert read_folder(table.parent) == before
 
 
-def test_a_refused_system_leaves_the_masked_rows_unchanged(table: Path, capsys: Capsys) -> None:
-    part = write_lines(table.parent / "o.jsonl.part", MASKED[:2])
+@pytest.mark.usefixtures("table")
+def test_a_refused_system_leaves_the_masked_rows_unchanged(capsys: Capsys) -> None:
+    part = write_lines(Path("o.jsonl.part"), MASKED[:2])
     far = ("--model", "openai/m", "--base-url", "https://models.example/v1", "--local-only")
-    options = (table, "--column", "text", "--query", "Q", "--out", "o.jsonl", "--force")
 
-    assert mask(*options, *far) == 2
+    assert mask_table(*far, "--force") == 2
 
     assert "--local-only: system" in capsys.readouterr().err
     assert read_lines(part) == MASKED[:2]

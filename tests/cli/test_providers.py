@@ -32,11 +32,8 @@ class Speaker:
     """A model of a provider, and the protocol in which it answers.
 
     Attributes:
-        model: a name as for `--model`.
         base: the suffix of the server's URL in `--base-url`.
-        path: the path of requests.
         settings: the body of a request without its messages.
-        reply: makes a reply with a text.
         form: returns the part of the body that asks for a schema.
     """
 

@@ -26,11 +26,15 @@ def report(*options: str) -> int:
     return main(["report", *options])
 
 
-def test_the_page_is_written_into_the_results(capsys: Capsys) -> None:
+def test_the_page_is_written_where_asked_with_or_without_texts(capsys: Capsys) -> None:
     demo_results(Path("results"))
 
-    assert report() == 0
+    assert report("--out", "new/page.html", "--no-texts") == 0
+    assert "Halifax" not in Path("new/page.html").read_text(encoding="utf-8")
+    assert not Path("results/report.html").exists()
+    capsys.readouterr()
 
+    assert report() == 0
     output = capsys.readouterr()
     assert output.out.startswith("report: results/report.html (")
     assert output.out.endswith(" rows, 2 runs, 0.3 MB)\n")
@@ -39,14 +43,10 @@ def test_the_page_is_written_into_the_results(capsys: Capsys) -> None:
     assert page.startswith("<!doctype html>")
     assert "Halifax" in page
 
-
-def test_the_page_can_have_another_name_and_no_texts() -> None:
-    demo_results(Path("results"))
-
-    assert report("--out", "new/page.html", "--no-texts") == 0
-
-    assert "Halifax" not in Path("new/page.html").read_text(encoding="utf-8")
-    assert not Path("results/report.html").exists()
+    # An unknown system leaves the page unchanged.
+    assert report("--model", "fake/tow") == 2
+    assert "did you mean 'fake/two'" in capsys.readouterr().err
+    assert Path("results/report.html").read_text(encoding="utf-8") == page
 
 
 def test_a_users_texts_are_included_only_on_request(capsys: Capsys) -> None:
@@ -63,22 +63,6 @@ def test_a_users_texts_are_included_only_on_request(capsys: Capsys) -> None:
     assert message in capsys.readouterr().err
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 
-
-def test_one_row_of_one_run_is_counted_as_one(capsys: Capsys) -> None:
-    tiny = tiny_dataset(Path("tiny.jsonl"))
-    store_run(Path("results/runs"), tiny, "naive", ANSWERS)
-
     assert report("--dataset", tiny.name) == 0
 
     assert " (1 row, 1 run, " in capsys.readouterr().out
-
-
-def test_an_unknown_system_leaves_the_page_unchanged(capsys: Capsys) -> None:
-    demo_results(Path("results"))
-    page = Path("results/report.html")
-    page.write_text("before", encoding="utf-8")
-
-    assert report("--model", "fake/tow") == 2
-
-    assert "did you mean 'fake/two'" in capsys.readouterr().err
-    assert page.read_text(encoding="utf-8") == "before"

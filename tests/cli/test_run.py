@@ -60,17 +60,12 @@ def test_the_main_job_from_gold_answers_is_perfect(gold_answers: Path, capsys: C
         "runs/replay--gold/naive/demo.scores.npz",
     ]
 
-
-def test_a_second_run_makes_no_call_and_changes_nothing(gold_answers: Path, capsys: Capsys) -> None:
-    run(f"replay:{gold_answers}")
+    # A second run makes no call and changes nothing.
     before = read_folder(Path("results"))
-    first = capsys.readouterr()
-
     assert run(f"replay:{gold_answers}") == 0
-
-    second = capsys.readouterr()
     assert read_folder(Path("results")) == before
-    assert second.out == first.out
+    second = capsys.readouterr()
+    assert second.out == output.out
     assert second.err.splitlines() == [
         "detection on demo: 12 of 12 already answered",
         "naive on demo: 12 of 12 already answered",
@@ -216,20 +211,6 @@ def test_wrong_arguments_are_refused_before_any_call(
     assert not Path("results").exists()
 
 
-def test_annotation_faults_are_counted_and_logged(capsys: Capsys) -> None:
-    label = {"type": "health", "relevance": "1"}
-    line = {"context": "Mo has gout.", "question": "Why?", "piis": {"gout": label, "flu": label}}
-    dataset = write_lines(Path("test.jsonl"), [line])
-    answers = write_lines(Path("mine.jsonl"), [{"id": "capid-0001", "text": "[]"}])
-
-    assert run(f"replay:{answers}", "--dataset", f"capid:{dataset}") == 0
-
-    assert capsys.readouterr().err.splitlines()[:2] == [
-        f"capid:{dataset}: annotation faults left out: 1",
-        "  capid-0001: phrase 2 of 'piis' is not in it",
-    ]
-
-
 @pytest.mark.parametrize(
     ("system", "strategy", "detection"),
     [
@@ -246,12 +227,6 @@ def test_a_system_of_this_machine_answers_all_tasks(
     output = capsys.readouterr().out
     assert re.search(detection, output)
     assert len(re.findall(rf"\| 1 +\| [a-z-]+ \| {strategy} ", output)) == 2
-    before = read_folder(Path("results/runs"))
-
-    assert run(system) == 0
-
-    assert f"{strategy} on demo: 12 of 12 already answered" in capsys.readouterr().err
-    assert read_folder(Path("results/runs")) == before
 
 
 def test_a_detector_alone_only_detects(capsys: Capsys) -> None:

@@ -197,24 +197,25 @@ def test_stored_answers_are_converted_and_scored(capsys: Capsys) -> None:
     assert capsys.readouterr().out.count("1.000") == 12
 
 
-def test_annotation_faults_are_logged(capsys: Capsys) -> None:
+def test_annotation_faults_are_counted_and_logged(capsys: Capsys) -> None:
     faulty = CAPID_LINE | {"piis": ANSWERED | {"gout": ANSWERED["asthma"]}}
-    dataset = write_lines(Path("test.jsonl"), [faulty])
-    outputs = write_lines(Path("outputs.jsonl"), [CAPID_ANSWER])
-    message = (
-        f"capid:{dataset}: annotation faults left out: 1\n"
-        "  capid-0001: phrase 2 of 'piis' is not in it\n"
-    )
+    write_lines(Path("test.jsonl"), [faulty])
+    write_lines(Path("outputs.jsonl"), [CAPID_ANSWER])
+    write_lines(Path("replay.jsonl"), [{"id": "capid-0001", "text": "[]"}])
 
-    out = Path("mine.jsonl")
-    command = ["convert", "capid-outputs", str(outputs), "--dataset", f"capid:{dataset}"]
-    assert main([*command, "--out", str(out)]) == 0
-    output = capsys.readouterr()
-    assert output.err == message
-    assert output.out == f"{out}: 1 predictions (ok 1)\n"
-
-    assert score(out, f"capid:{dataset}") == 0
-    assert capsys.readouterr().err == message
+    for command in (
+        ["convert", "capid-outputs", "outputs.jsonl", "--out", "mine.jsonl"],
+        ["score", "mine.jsonl"],
+        ["run", "--model", "replay:replay.jsonl"],
+    ):
+        assert main([*command, "--dataset", "capid:test.jsonl"]) == 0
+        output = capsys.readouterr()
+        assert output.err.splitlines()[:2] == [
+            "capid:test.jsonl: annotation faults left out: 1",
+            "  capid-0001: phrase 2 of 'piis' is not in it",
+        ]
+        if command[0] == "convert":
+            assert output.out == "mine.jsonl: 1 predictions (ok 1)\n"
 
 
 def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:

@@ -66,11 +66,3 @@ def test_a_port_in_use_is_refused_before_serving(capsys: Capsys) -> None:
 
     (line,) = capsys.readouterr().err.splitlines()
     assert f"--host 127.0.0.1 --port {port}: Address already in use" in line
-
-
-@pytest.mark.parametrize("port", ["0", "65536", "http"])
-def test_a_number_that_is_no_port_is_refused(port: str, capsys: Capsys) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["serve", "--port", port])
-
-    assert f"not '{port}'" in capsys.readouterr().err

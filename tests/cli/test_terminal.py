@@ -8,7 +8,8 @@ import subprocess
 from datetime import date
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from subprocess import PIPE
+from typing import IO, TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -74,21 +75,29 @@ def test_a_run_that_is_left_out_is_logged_and_the_others_are_shown(
     assert output.out
 
 
+def run_alone(
+    arguments: list[str], launcher: tuple[str, ...] = (), stdout: int | IO[bytes] = PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a separate process whose encoding is ASCII."""
+    return subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [*launcher, *COMMAND, *arguments],
+        stdout=stdout,
+        stderr=PIPE,
+        text=True,
+        env=environment(PYTHONIOENCODING="ascii:strict", LC_ALL="C.UTF-8"),
+        check=False,
+    )
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
 @pytest.mark.parametrize("command", [["models"], ["data", "stats", "--dataset", "demo"]])
 def test_a_full_disk_under_standard_output_is_an_error(command: list[str]) -> None:
     with FULL.open("wb") as full:
-        done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-            [*COMMAND, *command],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env=environment(),
-            check=False,
-        )
+        done = run_alone(command, stdout=full)
 
-    assert done.returncode == INCOMPLETE
-    assert done.stderr.decode() == (
-        "pii-bench: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (
+        INCOMPLETE,
+        "pii-bench: standard output cannot be written: No space left on device\n",
     )
 
 
@@ -96,15 +105,9 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as closed:
-        done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-            [*COMMAND, "models"],
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            env=environment(),
-            check=False,
-        )
+        done = run_alone(["models"], stdout=closed)
 
-    assert (done.returncode, done.stderr) == (DONE, b"")
+    assert (done.returncode, done.stderr) == (DONE, "")
 
 
 def test_another_broken_pipe_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
@@ -127,28 +130,17 @@ def test_another_broken_pipe_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys
     ],
 )
 def test_a_closed_stream_is_no_traceback(closed: str, command: list[str], message: str) -> None:
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *command],
-        capture_output=True,
-        env=environment(),
-        text=True,
-        check=False,
-    )
+    done = run_alone(command, launcher=("/bin/sh", "-c", f'exec "$@" {closed}', "sh"))
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
 
 
 def test_characters_that_the_encoding_lacks_are_escaped() -> None:
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [*COMMAND, "score", "gone.jsonl", "--dataset", "é\u4e8c.jsonl"],
-        capture_output=True,
-        env=environment(PYTHONIOENCODING="ascii:strict", LC_ALL="C.UTF-8"),
-        check=False,
-    )
+    done = run_alone(["score", "gone.jsonl", "--dataset", "é\u4e8c.jsonl"])
 
-    assert done.returncode == 2
-    assert done.stderr.decode("ascii") == (
-        "pii-bench: \\xe9\\u4e8c.jsonl: No such file or directory\n"
+    assert (done.returncode, done.stderr) == (
+        2,
+        "pii-bench: \\xe9\\u4e8c.jsonl: No such file or directory\n",
     )
 
 

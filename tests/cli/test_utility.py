@@ -239,86 +239,51 @@ def test_a_complete_run_of_the_masker_is_reused(protocol_server: ProtocolServer)
     assert figures(rows()["replay/answers+naive"])[0] == "0.5000"
 
 
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        (["--judge", "gold"], "judge 'gold' is not a chat model"),
-        (["--model", "gold"], "system 'gold' does not answer query-related"),
-        (["--strategy", "naive"], "--strategy needs --model"),
-        (["--model", "gold+gold", "--strategy", "naive"], "does not use --strategy"),
-        (["--model", "gold+gold", "--base-url", "http://x/v1"], "does not use --base-url"),
-        (["--model", "gold+gold", "--max-usd", "1"], "price"),
-        (["--dataset", "demoo"], "did you mean 'demo'"),
-        (["--rewrite"], "--rewrite needs a chat model"),
-        (["--rewrite", "--model", "gold+gold"], "--rewrite needs a chat model"),
-        (["--rewrite", "--model", "openai/m", "--strategy", "naive"], "does not use --strategy"),
-    ],
-)
-def test_wrong_options_are_refused_before_any_call(
-    protocol_server: ProtocolServer, options: list[str], what: str
-) -> None:
-    with pytest.raises(PiiBenchError, match=re.escape(what)):
-        utility(protocol_server, *options)
-
-    assert protocol_server.requests == []
-    assert not Path("results").exists()
+HERE = ["--answerer", "openai/m", "--answerer-base-url", "http://127.0.0.1:1/v1"]
+LOCAL = ["--local-only"]
+PRICE = ["--price", "1,2"]
 
 
 @pytest.mark.parametrize(
     ("options", "what"),
     [
+        ([*HERE, "--judge", "gold"], "judge 'gold' is not a chat model"),
+        ([*HERE, "--model", "gold"], "system 'gold' does not answer query-related"),
+        ([*HERE, "--strategy", "naive"], "--strategy needs --model"),
+        ([*HERE, "--model", "gold+gold", "--strategy", "naive"], "does not use --strategy"),
+        ([*HERE, "--model", "gold+gold", "--base-url", "http://x"], "does not use --base-url"),
+        ([*HERE, "--max-usd", "1"], "price"),
+        ([*HERE, "--dataset", "demoo"], "did you mean 'demo'"),
+        ([*HERE, "--rewrite"], "--rewrite needs a chat model"),
+        ([*HERE, "--rewrite", "--model", "gold+gold"], "--rewrite needs a chat model"),
+        ([*HERE, "--rewrite", "--model", "openai/m", "--strategy", "naive"], "not use --strategy"),
         (["--answerer", "bilstm-crf"], "answerer 'bilstm-crf' is not a chat model"),
         (["--model", "gold+gold"], "--judge need an --answerer"),
         (["--judge", "openai/judge"], "--judge need an --answerer"),
         (["--rewrite"], "need an --answerer"),
+        (["--results", "nowhere"], "'nowhere' is not a folder; --answerer creates one"),
+        (
+            [*PRICE, "--answerer", "gpt-6-astra", "--judge", "gpt-6-luna", "--model", "gold+gold"],
+            "for models of unknown price: none is named",
+        ),
+        # Remote models are refused before they need a key.
+        ([*LOCAL, "--answerer", "openai/gpt-5"], "--local-only: system 'openai/gpt-5' "),
+        (
+            [*LOCAL, "--answerer", "openai/m", "--answerer-base-url", "http://models.example/v1"],
+            "--local-only: system 'openai/m@models.example' ",
+        ),
+        (
+            [*LOCAL, *HERE, "--model", "openai/gpt-5", "--rewrite"],
+            "--local-only: system 'openai/gpt-5' ",
+        ),
+        ([*LOCAL, *HERE, "--judge", "mistral/m"], "--local-only: system 'mistral/m' "),
     ],
 )
-def test_an_answerer_must_be_a_chat_model(options: list[str], what: str) -> None:
-    with pytest.raises(PiiBenchError, match=what):
+def test_wrong_options_are_refused_before_any_call(options: list[str], what: str) -> None:
+    with pytest.raises(PiiBenchError, match=re.escape(what)):
         utility(None, *options)
 
-
-def test_a_price_that_no_model_needs_is_refused() -> None:
-    models = ("--answerer", "gpt-6-astra", "--judge", "gpt-6-luna", "--model", "gold+gold")
-
-    with pytest.raises(PiiBenchError, match="for models of unknown price: none is named"):
-        utility(None, *models, "--price", "1,2")
-
-
-def test_without_an_answerer_the_results_must_exist() -> None:
-    with pytest.raises(PiiBenchError, match="'nowhere' is not a folder; --answerer creates one"):
-        utility(None, "--results", "nowhere")
-
-    assert not Path("nowhere").exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [("--weight", "1.1"), ("--weight", "nan"), ("--max-usd", "0"), ("--embedder", "none")],
-)
-def test_values_out_of_range_are_refused(options: tuple[str, str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        utility(None, *options)
-
-
-HERE = ("--answerer", "openai/m", "--answerer-base-url", "http://127.0.0.1:1/v1")
-AWAY = "http://models.example/v1"
-
-
-@pytest.mark.parametrize(
-    ("options", "refused"),
-    [
-        (["--answerer", "openai/gpt-5"], "openai/gpt-5"),
-        (["--answerer", "openai/m", "--answerer-base-url", AWAY], "openai/m@models.example"),
-        ([*HERE, "--model", "openai/gpt-5", "--rewrite"], "openai/gpt-5"),
-        ([*HERE, "--judge", "mistral/m"], "mistral/m"),
-    ],
-)
-def test_local_only_refuses_remote_models_before_they_need_a_key(
-    options: list[str], refused: str
-) -> None:
-    with pytest.raises(PiiBenchError, match=f"^--local-only: system '{refused}' "):
-        utility(None, "--local-only", *options)
+    assert [path.name for path in Path().iterdir()] == ["set.jsonl"]
 
 
 def test_local_only_allows_this_machine(protocol_server: ProtocolServer) -> None:
