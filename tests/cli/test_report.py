@@ -63,6 +63,6 @@ def test_a_users_texts_are_included_only_on_request(capsys: Capsys) -> None:
     assert message in capsys.readouterr().err
     assert "Ann Lee" in file.read_text(encoding="utf-8")
 
+    # One row of one run is counted as one.
     assert report("--dataset", tiny.name) == 0
-
     assert " (1 row, 1 run, " in capsys.readouterr().out

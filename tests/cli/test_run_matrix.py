@@ -19,18 +19,8 @@ if TYPE_CHECKING:
     from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 
-@pytest.fixture
-def config() -> Path:
-    """A file of three systems that make no calls, one of them a chat model."""
-    return write(
-        Path(),
-        'models = ["replay:gold.jsonl", "gold+keyword", "gold+none"]',
-        'strategies = ["naive", "self-cot"]',
-    )
-
-
-def write(folder: Path, *lines: str, datasets: str = '["demo"]') -> Path:
-    path = folder / "bench.toml"
+def write(*lines: str, datasets: str = '["demo"]') -> Path:
+    path = Path("bench.toml")
     path.write_text("\n".join([*lines, f"datasets = {datasets}"]), encoding="utf-8")
     return path
 
@@ -48,8 +38,10 @@ def headings(errors: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("gold_answers")
-def test_every_cell_runs_and_one_summary_is_printed(config: Path, capsys: Capsys) -> None:
-    assert run(config) == 0
+def test_every_cell_runs_and_one_summary_is_printed(capsys: Capsys) -> None:
+    models = 'models = ["replay:gold.jsonl", "gold+keyword", "gold+none"]'
+
+    assert run(write(models, 'strategies = ["naive", "self-cot"]')) == 0
 
     output = capsys.readouterr()
     assert headings(output.err) == [
@@ -80,7 +72,7 @@ def test_every_cell_runs_and_one_summary_is_printed(config: Path, capsys: Capsys
 
 
 def test_a_cell_has_the_same_results_as_a_single_run() -> None:
-    assert run(write(Path(), 'models = ["gold+keyword"]', "limit = 3")) == 0
+    assert run(write('models = ["gold+keyword"]', "limit = 3")) == 0
 
     alone = ["run", "--model", "gold+keyword", "--dataset", "demo", "--limit", "3"]
     assert main([*alone, "--results", "alone"]) == 0
@@ -89,7 +81,7 @@ def test_a_cell_has_the_same_results_as_a_single_run() -> None:
 
 
 def test_a_cell_that_cannot_run_is_logged_and_the_next_one_runs(capsys: Capsys) -> None:
-    config = write(Path(), 'models = ["openai/m", "replay:gone.jsonl", "gold+none"]')
+    config = write('models = ["openai/m", "replay:gone.jsonl", "gold+none"]')
 
     assert run(config) == 1
 
@@ -106,9 +98,14 @@ def test_a_cell_that_cannot_run_is_logged_and_the_next_one_runs(capsys: Capsys) 
     )
     assert "gold+none, oracle" in output.out
 
+    assert run(config, "--dry-run") == 1
+    output = capsys.readouterr()
+    assert "replay:gone.jsonl+naive: gone.jsonl: No such file" in output.err
+    assert "| gold " in output.out
+
 
 def test_without_a_runnable_cell_there_is_no_leaderboard(capsys: Capsys) -> None:
-    assert run(write(Path(), 'models = ["openai/m"]')) == 1
+    assert run(write('models = ["openai/m"]')) == 1
 
     assert capsys.readouterr().out == ""
     assert not Path("results").exists()
@@ -123,7 +120,7 @@ def test_a_provider_that_refuses_one_model_answers_the_next(
 
     protocol_server.script(answer)
     # What is set for chat models does not reach the last.
-    config = write(Path(), 'models = ["openai/a", "openai/b", "gold+none"]', "limit = 2")
+    config = write('models = ["openai/a", "openai/b", "gold+none"]', "limit = 2")
 
     options = ("--max-tokens", "100", "--timeout", "60")
     assert run(config, *at(protocol_server), *options) == 1
@@ -143,7 +140,6 @@ def test_all_cells_share_the_cap(protocol_server: ProtocolServer, capsys: Capsys
     # two calls of the second bring it to 0.001, and a third might bring it to 0.002.
     protocol_server.script(right(lambda text: completion(text, usage=(900, 50))))
     config = write(
-        Path(),
         'models = ["openai/a", "openai/b", "gold"]',
         *('task = "detection"', "limit = 3", "concurrency = 1", "max_usd = 0.0032"),
     )
@@ -161,7 +157,6 @@ def test_a_dry_run_estimates_shared_calls_once(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     config = write(
-        Path(),
         'models = ["openai/m", "gold+none"]',
         'strategies = ["naive", "self-cot"]',
         "limit = 3",
@@ -183,18 +178,8 @@ def test_a_dry_run_estimates_shared_calls_once(
     assert not Path("results").exists()
 
 
-def test_a_dry_run_logs_a_cell_that_cannot_run(capsys: Capsys) -> None:
-    config = write(Path(), 'models = ["replay:gone.jsonl", "gold+none"]')
-
-    assert run(config, "--dry-run") == 1
-
-    output = capsys.readouterr()
-    assert output.err.startswith("replay:gone.jsonl+naive: gone.jsonl: No such file")
-    assert "| gold " in output.out
-
-
 def test_the_command_line_overrides_the_file() -> None:
-    config = write(Path(), 'models = ["gold+none"]', 'results = "there"', 'task = "detection"')
+    config = write('models = ["gold+none"]', 'results = "there"', 'task = "detection"')
 
     assert run(config, "--results", "here", "--task", "all") == 0
 
@@ -209,7 +194,7 @@ def test_a_dataset_with_two_names_runs_once(capsys: Capsys) -> None:
     write_lines(Path("test.jsonl"), [line])
     names = '["capid:test.jsonl", "demo", "capid:./test.jsonl", "demo"]'
 
-    assert run(write(Path(), 'models = ["gold"]', datasets=names)) == 0
+    assert run(write('models = ["gold"]', datasets=names)) == 0
 
     # Otherwise its faults would be logged twice.
     assert len(re.findall("annotation faults left out", capsys.readouterr().err)) == 1
@@ -226,7 +211,7 @@ def test_a_dataset_with_two_names_runs_once(capsys: Capsys) -> None:
 def test_a_wrong_file_is_refused_before_any_call(
     capsys: Capsys, lines: list[str], datasets: str, what: str
 ) -> None:
-    write(Path(), *lines, datasets=datasets)
+    write(*lines, datasets=datasets)
 
     assert main(["run", "--config", "bench.toml"]) == 2
 
@@ -240,7 +225,7 @@ def test_a_cap_with_a_model_of_unknown_price_is_refused_before_any_call(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
     models = 'models = ["gold", "openai/a", "gpt4o", "openai/b"]'
-    config = write(Path(), models, 'strategies = ["naive", "self-cot"]', "max_usd = 20")
+    config = write(models, 'strategies = ["naive", "self-cot"]', "max_usd = 20")
 
     # The price of gpt4o is that of its provider, not of the server.
     assert run(config) == run(config, *at(protocol_server)) == 2
@@ -258,7 +243,7 @@ def test_a_cap_with_a_model_of_unknown_price_is_refused_before_any_call(
 def test_a_given_price_is_that_of_the_models_of_unknown_price(capsys: Capsys) -> None:
     def usd(models: list[str], *options: str) -> dict[str, float]:
         """Return the expected cost of each run of an estimate."""
-        config = write(Path(), f"models = {models}", "limit = 3")
+        config = write(f"models = {models}", "limit = 3")
         assert run(config, "--task", "query-related", "--dry-run", "--json", *options) == 0
         records = json.loads(capsys.readouterr().out)
         return {record["model"]: record["usd"]["expected"] for record in records}
@@ -271,7 +256,7 @@ def test_a_given_price_is_that_of_the_models_of_unknown_price(capsys: Capsys) ->
 
 @pytest.mark.parametrize("models", ['["gpt-6-astra", "gold", "gpt-6-luna"]', '["gold"]'])
 def test_a_price_that_no_model_needs_is_refused(models: str, capsys: Capsys) -> None:
-    assert run(write(Path(), f"models = {models}"), "--price", "1,2") == 2
+    assert run(write(f"models = {models}"), "--price", "1,2") == 2
 
     assert capsys.readouterr().err == (
         "pii-bench: --price is for models of unknown price: the file names none "
@@ -285,7 +270,7 @@ def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) 
 
     monkeypatch.setattr(run_matrix, "get_responses", interrupted)
 
-    assert run(write(Path(), 'models = ["gold+all", "gold+none"]')) == 1
+    assert run(write('models = ["gold+all", "gold+none"]')) == 1
 
     output = capsys.readouterr()
     assert headings(output.err) == ["1 of 2: gold+all"]
