@@ -1,8 +1,8 @@
 """The command line.
 
-Each command is a module named after it (`data check`: `pii_bench.cli.data_check`) with a
-`DESCRIPTION`, `add_arguments` and `run`, which returns False if the result is incomplete and raises
-a `PiiBenchError` for wrong arguments or input. Only the module of the given command is imported.
+Each command is a module named after it (`data check`: `pii_bench.cli.data_check`) with
+`add_arguments` and `run`, which returns False if the result is incomplete and raises a
+`PiiBenchError` for wrong arguments or input. Only the module of the given command is imported.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         command = groups[group].add_parser(last, help=summary)
         if words[: len(name.split())] == name.split():
             module = import_module(f"pii_bench.cli.{name.replace(' ', '_').replace('-', '_')}")
-            command.description = module.DESCRIPTION
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     return parser.parse_args(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.analysis.figures import draw_figures
 from pii_bench.analysis.means import HARDER
@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from pii_bench.analysis.runs import RunName
 
 
-DESCRIPTION: Final = (
-    "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
-    "hard and distract, scores by reason of difficulty, perturbed samples against their "
-    "originals, agreement of datasets. Writes CSV files and figures into DIR/analysis."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Analyse stored runs as the paper does: F1 by size, recall by type and category, drops on "
+        "hard and distract, scores by reason of difficulty, perturbed samples against their "
+        "originals, agreement of datasets. Writes CSV files and figures into DIR/analysis."
+    )
     add_options(parser, "--json")
     add_options(parser, "--results", type=stored_results)
 

@@ -48,15 +48,13 @@ class _Line:
     p: float
 
 
-DESCRIPTION: Final = (
-    "Compare two systems on the samples that both answered: the difference with its 95 % "
-    "interval, p of a paired permutation test with Holm's correction, and the samples where they "
-    "differ most."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Compare two systems on the samples that both answered: the difference with its 95 % "
+        "interval, p of a paired permutation test with Holm's correction, and the samples where "
+        "they differ most."
+    )
     parser.add_argument(
         "first",
         metavar="SYSTEM",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import DATASET_HELP
 from pii_bench.cli.terminal import echo, log, log_faults
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = "Convert answers in another project's format into a predictions file."
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = "Convert answers in another project's format into a predictions file."
     parser.add_argument("format", choices=("capid-outputs",), help="format of the answers")
     parser.add_argument("answers", type=Path, help="file of the answers")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)

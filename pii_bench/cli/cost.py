@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from pii_bench.ranking.costs import Bill, CostedSystem
     from pii_bench.ranking.rows import Row
 
-DESCRIPTION: Final = (
-    "Estimate what it takes to mask many documents with each system of the leaderboard and people "
-    "who check, compared with masking by hand. Makes no call. The defaults are assumptions: set "
-    "your own."
-)
 
 _HEADER: Final = (
     *("system", "source", "quality", "failed", "checked", "model h", "model USD"),
@@ -37,7 +32,12 @@ before any check. Systems that use gold, readers and published figures are left 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Estimate what it takes to mask many documents with each system of the leaderboard and "
+        "people who check, compared with masking by hand. Makes no call. The defaults are "
+        "assumptions: set your own."
+    )
     parser.add_argument(
         "--documents",
         type=positive,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import echo
 from pii_bench.construction.accept import accept
@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Check written texts against their commissions, the rules of `data check` and the recorded "
-    "texts. Record those without a problem in data/texts. Exit code 1 if any is refused."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Check written texts against their commissions, the rules of `data check` and the recorded "
+        "texts. Record those without a problem in data/texts. Exit code 1 if any is refused."
+    )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="written texts")
 
 

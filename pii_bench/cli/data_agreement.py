@@ -34,15 +34,14 @@ _READ_SETS: Final = (
 )
 """The sets of the tables in data/README.md."""
 
-DESCRIPTION: Final = (
-    "Show the agreement of blind readers with gold and with each other on first readings: F1, "
-    "kappa, ambiguous and unlisted PII, naturalness; by set, kind of text and way of reference, "
-    "and on the current versions."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Show the agreement of blind readers with gold and with each other on first readings: F1, "
+        "kappa, ambiguous and unlisted PII, naturalness; by set, kind of text and way of "
+        "reference, and on the current versions."
+    )
     parser.add_argument("sets", choices=WRITTEN_SETS, nargs="+", metavar="SET")
     output = parser.add_mutually_exclusive_group()
     output.add_argument(

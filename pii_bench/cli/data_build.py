@@ -23,14 +23,13 @@ _SET: Final = "single"
 _LIMIT: Final = 20
 _WRITER_OPTIONS: Final = ("set", "limit", "max_usd", "concurrency", "base_url", "timeout")
 
-DESCRIPTION: Final = (
-    "Build every set from the recorded texts and write its hash into its card. The result has the "
-    "same bytes on any machine."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Build every set from the recorded texts and write its hash into its card. The result has "
+        "the same bytes on any machine."
+    )
     add_options(parser, "--data")
     parser.add_argument(
         "--writer",

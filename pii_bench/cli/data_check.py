@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.terminal import echo, log_progress
 from pii_bench.datasets.check.run import check_files
@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Find faults in dataset files in our format: annotations, formats, leaks, queries, "
-    "consistency, duplicates. Prints each problem with the texts it concerns, and the checks that "
-    "were left out because they would take too long. Exit code 2 if there is a problem."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Find faults in dataset files in our format: annotations, formats, leaks, queries, "
+        "consistency, duplicates. Prints each problem with the texts it concerns, and the checks "
+        "that were left out because they would take too long. Exit code 2 if there is a problem."
+    )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="JSON Lines files")
 
 

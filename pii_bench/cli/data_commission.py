@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import WRITTEN_SETS, positive
 from pii_bench.cli.terminal import echo
@@ -34,14 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-DESCRIPTION: Final = (
-    "Write the commissions that tell a writer what to write, a file for each portion of twelve "
-    "texts: people, facts and values, voice, length, and the topic of the query."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Write the commissions that tell a writer what to write, a file for each portion of twelve "
+        "texts: people, facts and values, voice, length, and the topic of the query."
+    )
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
     parser.add_argument(

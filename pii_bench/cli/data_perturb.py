@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import DATASET_HELP, add_options, positive, share
 from pii_bench.cli.terminal import echo, echo_json, log, log_progress
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-DESCRIPTION: Final = (
-    "Write versions of a dataset's samples. Kinds: "
-    + "; ".join(f"{name} ({kind.description})" for name, kind in KINDS.items())
-    + ". The annotations are adapted, and each version is checked. Run a system on both datasets "
-    "(--dataset FILE), and `analyse` compares them."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Write versions of a dataset's samples. Kinds: "
+        + "; ".join(f"{name} ({kind.description})" for name, kind in KINDS.items())
+        + ". The annotations are adapted, and each version is checked. Run a system on both "
+        "datasets (--dataset FILE), and `analyse` compares them."
+    )
     parser.add_argument("dataset", metavar="DATASET", help=DATASET_HELP)
     parser.add_argument(
         "--kind",

@@ -31,14 +31,13 @@ _MEASURED: Final = ("single", "multi")
 _TRIVIAL: Final = ("all", "random", "keyword", "embedding")
 _WORDS: Final = 50
 
-DESCRIPTION: Final = (
-    "Measure how alike the texts of single and multi are, and how well trivial systems score on "
-    "them. Updates the README.md next to the sets."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Measure how alike the texts of single and multi are, and how well trivial systems score "
+        "on them. Updates the README.md next to the sets."
+    )
     add_options(parser, "--data", "--json")
     parser.add_argument(
         "--compare",

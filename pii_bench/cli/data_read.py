@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import WRITTEN_SETS, add_options
 from pii_bench.cli.terminal import echo
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Record a reader's answers in data/readings. Each line answers one sample: `ID.VERSION | "
-    "numbers of the needed entities | PII that is not listed | ambiguous: yes or no | text 1-5 | "
-    "query 1-5 | remark`."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Record a reader's answers in data/readings. Each line answers one sample: `ID.VERSION | "
+        "numbers of the needed entities | PII that is not listed | ambiguous: yes or no | text 1-5 "
+        "| query 1-5 | remark`."
+    )
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("answers", type=Path, metavar="FILE", help="file of answers")
     add_options(parser, "--reader")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import WRITTEN_SETS, add_options, positive
 from pii_bench.cli.terminal import echo
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Write a sheet for a blind reader: texts, queries and entities in random order, without types "
-    "and gold, of the samples that this reader has not read in their recorded version."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Write a sheet for a blind reader: texts, queries and entities in random order, without "
+        "types and gold, of the samples that this reader has not read in their recorded version."
+    )
     parser.add_argument("set", choices=WRITTEN_SETS)
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
     add_options(parser, "--reader")

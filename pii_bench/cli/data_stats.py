@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json, report
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.statistics import Statistics
 
-DESCRIPTION: Final = (
-    "Show the statistics of datasets, next to those of the paper's sets of the same names."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Show the statistics of datasets, next to those of the paper's sets of the same names."
+    )
     add_options(parser, "--dataset")
     parser.add_argument(
         "--write", action="store_true", help="update data/README.md too; needs `--dataset all`"

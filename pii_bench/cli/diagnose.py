@@ -57,15 +57,13 @@ _REACTIONS: Final = (
 )
 
 
-DESCRIPTION: Final = (
-    "Classify the errors of stored runs, compare leak with over-masking, and show how systems "
-    "react to twins. Writes CSV files into DIR/diagnosis. Runs relevance systems with a threshold "
-    "again, for leak-curve.csv."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Classify the errors of stored runs, compare leak with over-masking, and show how systems "
+        "react to twins. Writes CSV files into DIR/diagnosis. Runs relevance systems with a "
+        "threshold again, for leak-curve.csv."
+    )
     add_options(parser, "--json")
     add_options(parser, "--results", type=stored_results)
 

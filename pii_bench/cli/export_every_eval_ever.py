@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import add_options, stored_results
 from pii_bench.cli.terminal import echo, log, log_big, log_left_out
@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Export stored runs in the format of Every Eval Ever 0.3.0: a file for each run, a line for "
-    "each sample. Only the texts of our own datasets are included."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Export stored runs in the format of Every Eval Ever 0.3.0: a file for each run, a line "
+        "for each sample. Only the texts of our own datasets are included."
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
     parser.add_argument(
         "--organization", default="unknown", help="name of the evaluator (default: %(default)s)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import DATASET_HELP, add_options, positive
 from pii_bench.cli.terminal import echo, echo_json, log, log_big
@@ -34,14 +34,12 @@ def add_targets(parser: argparse._ActionsContainer) -> None:
     )
 
 
-DESCRIPTION: Final = (
-    "Write prompts with gold answers as JSON Lines to fine-tune a chat model on. Checks the limits "
-    "of the service and estimates the cost of the training. Makes no call."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Write prompts with gold answers as JSON Lines to fine-tune a chat model on. Checks the "
+        "limits of the service and estimates the cost of the training. Makes no call."
+    )
     parser.add_argument(
         "--for",
         dest="form",

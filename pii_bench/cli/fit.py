@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo
@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Fit the thresholds of relevance systems on the dev sets, and write them with the hashes of "
-    "those sets."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Fit the thresholds of relevance systems on the dev sets, and write them with the hashes "
+        "of those sets."
+    )
     parser.add_argument(
         "systems",
         nargs="*",

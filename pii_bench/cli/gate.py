@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench import api
 from pii_bench.cli.options import add_options
@@ -16,14 +16,13 @@ from pii_bench.systems.catalog import SystemOptions
 if TYPE_CHECKING:
     import argparse
 
-DESCRIPTION: Final = (
-    "Run a system, and exit with 1 if it scores below the given minimum or significantly below a "
-    "baseline. Stored responses are used again. For continuous integration."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Run a system, and exit with 1 if it scores below the given minimum or significantly below "
+        "a baseline. Stored responses are used again. For continuous integration."
+    )
     parser.add_argument(
         "--model",
         default=DEFAULT_SYSTEM,

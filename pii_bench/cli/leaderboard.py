@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import add_options, positive, stored_results
 from pii_bench.cli.terminal import (
@@ -18,11 +18,10 @@ from pii_bench.ranking.stored import collect
 if TYPE_CHECKING:
     import argparse
 
-DESCRIPTION: Final = "Write leaderboard.csv and leaderboard.md from the results."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = "Write leaderboard.csv and leaderboard.md from the results."
     parser.add_argument(
         "--table",
         type=positive,

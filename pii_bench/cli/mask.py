@@ -79,12 +79,6 @@ _UNUSED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The options that each mode of the command refuses, because it does not use them."""
 
-DESCRIPTION: Final = (
-    "Replace the personal information in a text by tags such as <Phone Number>, except what a "
-    "query needs. If the system fails, nothing is printed and the exit code is 2. With --out, mask "
-    "a corpus: a folder of texts, or a column of a table. With --rewrite, a chat model rewrites "
-    "the text instead."
-)
 
 _CORPUS: Final = (
     "Every *.txt file below a folder, or a column of a .jsonl, .csv or .parquet file. Run again "
@@ -102,7 +96,13 @@ _ONE_TEXT: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Replace the personal information in a text by tags such as <Phone Number>, except what a "
+        "query needs. If the system fails, nothing is printed and the exit code is 2. With --out, "
+        "mask a corpus: a folder of texts, or a column of a table. With --rewrite, a chat model "
+        "rewrites the text instead."
+    )
     parser.add_argument(
         "file",
         type=Path,

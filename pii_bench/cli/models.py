@@ -19,14 +19,14 @@ _HEADER: Final = (
     *("alias", "model", "$ in", "$ out", "as of", "context", "output", "reasons", "status"),
 )
 _ALIGN: Final = ("left", "left", "right", "right", "left", "right", "right", "left", "left")
-DESCRIPTION: Final = (
-    "List the models that have an alias, with their price in USD per million tokens, their limits "
-    "in tokens and their status. --json has notes and sources too."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "List the models that have an alias, with their price in USD per million tokens, their "
+        "limits in tokens and their status. --json has notes and sources too."
+    )
     add_options(parser, "--json")
 
 

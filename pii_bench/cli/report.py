@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-DESCRIPTION: Final = (
-    "Write one self-contained HTML file: tables, figures, and every sample with gold and predicted "
-    "entities marked, two runs side by side. By default it contains the texts of our own datasets "
-    "only."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Write one self-contained HTML file: tables, figures, and every sample with gold and "
+        "predicted entities marked, two runs side by side. By default it contains the texts of our "
+        "own datasets only."
+    )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="file to write (default: report.html in --results)"
     )

@@ -63,14 +63,13 @@ _DEFAULTS: Final = {
     "results": Path("results"),
 }
 
-DESCRIPTION: Final = (
-    "Run a system on datasets, score it and update the leaderboard. Responses are saved as they "
-    "arrive; run again to continue."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Run a system on datasets, score it and update the leaderboard. Responses are saved as "
+        "they arrive; run again to continue."
+    )
     parser.add_argument(
         "--config",
         type=Path,

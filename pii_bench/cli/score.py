@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import DATASET_HELP, add_options
 from pii_bench.cli.terminal import (
@@ -36,11 +36,10 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import DatasetStream
 
-DESCRIPTION: Final = "Score a file of predictions that any system made."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = "Score a file of predictions that any system made."
     parser.add_argument("predictions", type=Path, help="a JSON Lines file (docs/extending.md)")
     parser.add_argument("--dataset", required=True, help=DATASET_HELP)
     parser.add_argument(

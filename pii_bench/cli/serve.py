@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import add_options, positive, up_to
 from pii_bench.cli.terminal import echo, log, standard_input
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from pii_bench.web.settings import Settings
 
-DESCRIPTION: Final = (
-    "Serve the web application: masking in the browser, and an API. On this machine only, it needs "
-    "no accounts; with another --host it needs an owner, who adds the other accounts."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Serve the web application: masking in the browser, and an API. On this machine only, it "
+        "needs no accounts; with another --host it needs an owner, who adds the other accounts."
+    )
     parser.add_argument("--host", default="127.0.0.1", help="bind address (default: %(default)s)")
     parser.add_argument(
         "--port", type=up_to(65_535), default=8300, help="port (default: %(default)s)"

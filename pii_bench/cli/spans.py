@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import DocumentStream
     from pii_bench.systems.detectors import Detector
 
-DESCRIPTION: Final = (
-    "Score the spans that local detectors, or the stored answers of prompts, find, in our seven "
-    "types: exact spans, SemEval's four schemas, tokens, overlap without types, and recall by tier "
-    "and label. Labels that a taxonomy cannot express are listed and not scored."
-)
 
 _SHOWN: Final = (
     *("slice", "gold", "predicted", "precision", "recall", "target_recall", "f1", "macro_f1"),
@@ -43,7 +38,13 @@ _SHOWN: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Score the spans that local detectors, or the stored answers of prompts, find, in our "
+        "seven types: exact spans, SemEval's four schemas, tokens, overlap without types, and "
+        "recall by tier and label. Labels that a taxonomy cannot express are listed and not "
+        "scored."
+    )
     parser.add_argument(
         "--model",
         nargs="+",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pii_bench.cli.export_fine_tuning import add_targets
 from pii_bench.cli.options import add_options, positive, share
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.tagger.settings import Epoch
 
-DESCRIPTION: Final = (
-    "Train the BiLSTM-CRF on the train and dev sets; or fine-tune an encoder for detection, "
-    "relevance and owners together; or fine-tune a causal chat model with LoRA."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Train the BiLSTM-CRF on the train and dev sets; or fine-tune an encoder for detection, "
+        "relevance and owners together; or fine-tune a causal chat model with LoRA."
+    )
     parser.add_argument(
         "network",
         nargs="?",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     import argparse
 
 
-DESCRIPTION: Final = (
-    "Compare encoders that `train encoder` wrote: head, training data, augmentation, dev scores."
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Compare encoders that `train encoder` wrote: head, training data, augmentation, dev "
+        "scores."
+    )
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="folders of weights")
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file for the table")
     add_options(parser, "--json")

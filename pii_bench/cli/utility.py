@@ -44,17 +44,16 @@ EMBEDDERS: Final[Mapping[str, Callable[[], Encoder]]] = {
     "minilm": MiniLmEncoder,
 }
 
-DESCRIPTION: Final = (
-    "Measure what masking protects and how much it harms answers. A chat model answers queries on "
-    "the original texts, the texts with everything masked, with everything masked that the query "
-    "does not need, and the texts masked by a system. Answers and verdicts are saved as they "
-    "arrive; run again to continue. Without --answerer no call is made, and the figures are "
-    "computed again from the stored answers."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command and its arguments."""
+    parser.description = (
+        "Measure what masking protects and how much it harms answers. A chat model answers queries "
+        "on the original texts, the texts with everything masked, with everything masked that the "
+        "query does not need, and the texts masked by a system. Answers and verdicts are saved as "
+        "they arrive; run again to continue. Without --answerer no call is made, and the figures "
+        "are computed again from the stored answers."
+    )
     parser.add_argument(
         "--model",
         metavar="SYSTEM",
