@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.cli import main
-from tests.builders import write_lines
+from tests.builders import read_lines, write_lines
 from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
 
@@ -79,54 +79,39 @@ def test_every_assumption_is_in_the_output(capsys: Capsys) -> None:
     assert (row["system"], row["metric"], row["quality"]) == ("fake/one:naive", "h", 1.0)
 
 
-def test_stored_tokens_are_paid_at_the_price_of_the_table(capsys: Capsys) -> None:
+def test_stored_tokens_are_paid_at_the_price_of_the_table_and_stored_durations_are_the_time(
+    capsys: Capsys,
+) -> None:
     # gpt-4o-2024-08-06 takes 2.5 and 10 USD per million: 0.0025 for 1,000 in, 0.001 for 100 out.
     answered(model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
-    usage = {"input_tokens": 1000, "output_tokens": 100}
+    stored = {"usage": {"input_tokens": 1000, "output_tokens": 100}, "seconds": 0.5}
     for path in Path("results/runs").glob("*/*/*.jsonl"):
-        answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        write_lines(path, [answer | {"usage": usage} for answer in answers])
+        write_lines(path, [answer | stored for answer in read_lines(path)])
 
-    (row,) = rows(capsys)
+    (row,) = rows(capsys, "--documents", "3600")
+    (given,) = rows(capsys, "--documents", "3600", "--seconds", "openai/gpt-4o-2024-08-06=2")
 
     # A document takes detection and the query's answer.
     assert row["usd_per_document"] == pytest.approx(2 * 0.0035)
     assert row["usd_from"].startswith(
         "stored tokens at 2.5 in, 10 out, 1.25 in from a cache per million tokens, "
     )
-
-
-def test_stored_durations_of_calls_are_the_time(capsys: Capsys) -> None:
-    answered(model="openai/gpt-4o-2024-08-06", to="openai (https://api.openai.com)")
-    for path in Path("results/runs").glob("*/*/*.jsonl"):
-        answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        write_lines(path, [answer | {"seconds": 0.5} for answer in answers])
-
-    (row,) = rows(capsys, "--documents", "3600")
-    (given,) = rows(capsys, "--documents", "3600", "--seconds", "openai/gpt-4o-2024-08-06=2")
-
-    # A document takes detection and the query's answer.
     assert (row["seconds_per_document"], row["model_hours"]) == (1.0, 1.0)
     assert row["seconds_from"] == "stored durations of its calls"
     assert (given["model_hours"], given["seconds_from"]) == (2.0, "--seconds")
 
 
-def test_unknown_costs_stay_empty(capsys: Capsys) -> None:
-    answered(to="fake (https://example.org)")
+@pytest.mark.parametrize(
+    ("model", "to"),
+    [("fake/one", "fake (https://example.org)"), ("replay/answers", "this machine")],
+)
+def test_unknown_costs_stay_empty(model: str, to: str, capsys: Capsys) -> None:
+    answered(model=model, to=to)
 
     (row,) = rows(capsys, "--measure", "1")
 
     assert row["usd_per_document"] is row["model_usd"] is row["total_usd"] is None
     assert row["seconds_per_document"] is row["model_hours"] is None
-    assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
-
-
-def test_recorded_answers_are_not_free(capsys: Capsys) -> None:
-    answered(model="replay/answers")
-
-    (row,) = rows(capsys, "--measure", "1")
-
-    assert row["usd_per_document"] is row["seconds_per_document"] is None
     assert row["usd_from"] == "unknown: no price or no counted tokens; give --usd"
     assert row["seconds_from"] == "unknown: no times are stored; give --seconds"
 

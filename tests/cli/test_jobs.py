@@ -98,23 +98,13 @@ def test_submitted_requests_are_not_paid_again_as_single_calls(
     (path,) = Path().rglob("*.batch.json")
     assert capsys.readouterr().err == (
         "pii-bench: detection on demo: 2 samples are in batches that were submitted before: run "
-        f"with --batch to collect them; without {path} they are asked "
-        "again\n"
+        f"with --batch to collect them; without {path} they are asked again\n"
     )
     assert (read_folder(Path()), len(batches.requests)) == (before, calls)
 
-
-def test_requests_of_an_interrupted_submission_may_be_in_a_batch(
-    batches: OpenAIBatches, capsys: Capsys
-) -> None:
-    batches.looks = 9
-    detect(batches, "--batch", "submit", "--limit", "2")
-    (path,) = Path().rglob("*.batch.json")
+    # The submission was interrupted: nobody knows whether the batch exists.
     path.write_text(re.sub(r'"id": ".*?"', '"id": null', path.read_text()))
-    capsys.readouterr()
-
     assert detect(batches) == 2
-
     message = "detection on demo: 2 samples may be in batches that were submitted before: "
     assert message in capsys.readouterr().err
 

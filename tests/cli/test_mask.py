@@ -99,25 +99,20 @@ def test_explain_tells_what_became_of_values_inside_others(capsys: Capsys) -> No
 def test_the_default_system_masks_standard_input_on_this_machine(
     capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pipe(monkeypatch, "I am Ann Lee. Write to ann.lee@mail.example.")
+    pipe(monkeypatch, "I am Ann Lee. Write to bo.ek@mail.example.")
 
-    assert mask("--local-only", query="How do I close my account?") == 0
+    # What only the query contains is counted too.
+    query = "I am ann.lee@mail.example: how do I close my account?"
+    assert mask("--local-only", query=query) == 0
 
     output = capsys.readouterr()
-    assert "ann.lee@mail.example" not in output.out
+    assert "bo.ek@mail.example" not in output.out
     assert "<" in output.out
     assert "this machine" in output.err
-    assert os.listdir(Path()) == []  # noqa: PTH208 -- hidden files too
-
-
-def test_values_in_the_query_are_counted(capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe(monkeypatch, "The heating in the flat has been off for a week.")
-
-    assert mask(query="I am ann.lee@mail.example: may I pay less rent?") == 0
-
-    assert capsys.readouterr().err.splitlines()[-1] == (
+    assert output.err.splitlines()[-1] == (
         "pii-bench mask: the query itself contains 1 value (CODE 1): it is not masked"
     )
+    assert os.listdir(Path()) == []  # noqa: PTH208 -- hidden files too
 
 
 def test_no_other_file_is_written_and_no_message_quotes_the_text(
@@ -197,37 +192,23 @@ def test_the_text_is_not_printed_if_the_mapping_cannot_be_written(
     assert output.err.endswith("mapping.json: cannot be written: No space left on device\n")
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "restored", "message"),
-    [
-        (
-            "Dear <Full Name 1>,\nyou are not old.",
-            0,
-            "Dear Ann Lee,\nyou are not old.",
-            "not in the text: <Full Name 2>",
-        ),
-        (
-            "<full name 1>, <Full Name 2>, <Full Name 7>",
-            1,
-            "Ann Lee, Bo Ek, <Full Name 7>",
-            "left as they are, because the mapping has other numbers: <Full Name 7>",
-        ),
-    ],
-)
 def test_an_answer_is_restored_and_other_tags_are_logged(
-    capsys: Capsys,
-    monkeypatch: pytest.MonkeyPatch,
-    answer: str,
-    code: int,
-    restored: str,
-    message: str,
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mapping = {"format": "pii-bench-mask-1", "tags": MAPPING}
     Path("mapping.json").write_text(json.dumps(mapping))
-    pipe(monkeypatch, answer)
 
-    assert unmask("-") == code
-    assert capsys.readouterr() == (restored, f"pii-bench mask: {message}\n")
+    pipe(monkeypatch, "Dear <Full Name 1>,\nyou are not old.")
+    assert unmask("-") == 0
+    assert capsys.readouterr() == (
+        "Dear Ann Lee,\nyou are not old.",
+        "pii-bench mask: not in the text: <Full Name 2>\n",
+    )
+
+    pipe(monkeypatch, "<full name 1>, <Full Name 2>, <Full Name 7>")
+    assert unmask("-") == 1
+    left = "left as they are, because the mapping has other numbers: <Full Name 7>"
+    assert capsys.readouterr() == ("Ann Lee, Bo Ek, <Full Name 7>", f"pii-bench mask: {left}\n")
 
 
 @pytest.mark.parametrize(

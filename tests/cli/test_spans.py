@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_bench.cli import main
-from tests.builders import sample_record, write_lines
+from tests.builders import write_lines
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
@@ -48,14 +48,6 @@ def test_detectors_are_scored_and_written(capsys: Capsys) -> None:
     # Scores, not texts.
     assert not any(word in out.read_text() for word in ("Rosalind", "Gothenburg", "Zebedee"))
     assert "Zebedee" not in printed.out + printed.err
-
-
-def test_a_dataset_of_ours_has_spans_too(capsys: Capsys) -> None:
-    path = write_lines(Path("mine.jsonl"), [sample_record()])
-
-    assert main(["spans", "--model", "bilstm-crf", "--dataset", str(path)]) == 0
-
-    assert "| label Full Name" in capsys.readouterr().out
 
 
 def test_a_dataset_without_known_subjects_has_no_strict_f1() -> None:
