@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pii_bench.ranking.costs import Bill, CostedSystem
     from pii_bench.ranking.rows import Row
 
-
 _HEADER: Final = (
     *("system", "source", "quality", "failed", "checked", "model h", "model USD"),
     *("people h", "people USD", "total USD", "saved USD"),

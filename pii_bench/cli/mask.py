@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tabulate import tabulate
 
@@ -52,12 +52,14 @@ from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from pii_bench.masking import Masked
     from pii_bench.runs.corpora import Corpus
     from pii_bench.runs.mask_text import Answers, OnFailure
     from pii_bench.systems.base import System
+
+T = TypeVar("T")
 
 STANDARD_INPUT: Final = Path("-")
 
@@ -66,7 +68,6 @@ _TRACES: Final = {
     Trace.RESTATED: "in another form",
     Trace.PART: "in part",
 }
-
 _UNUSED: Final[Mapping[str, tuple[str, ...]]] = {
     "--unmask": (
         *("query", "model", "rewrite", "force", "explain", "json", "on_failure", "strategy"),
@@ -78,7 +79,6 @@ _UNUSED: Final[Mapping[str, tuple[str, ...]]] = {
     "a corpus": ("mapping", "explain", "json"),
 }
 """The options that each mode of the command refuses, because it does not use them."""
-
 
 _CORPUS: Final = (
     "Every *.txt file below a folder, or a column of a .jsonl, .csv or .parquet file. Run again "
@@ -211,7 +211,8 @@ def _mask(arguments: argparse.Namespace) -> None:
     systems = _load_masking_systems(arguments)
     text = _read(arguments.file)
     _log_recipients(systems)
-    answers, in_query = asyncio.run(_ask(text, query, systems, arguments.on_failure))
+    asked = _ask(text, query, systems, arguments.on_failure)
+    answers, in_query = asyncio.run(_closing(systems, asked))
     # Frees the weights: masking a long text takes memory too.
     del systems
     locator = Locator(text)
@@ -234,12 +235,9 @@ def _mask(arguments: argparse.Namespace) -> None:
 async def _ask(
     text: str, query: str, systems: Sequence[System], on_failure: OnFailure
 ) -> tuple[Answers, frozenset[tuple[str, str]]]:
-    """Return the answers about the text, and the values in the query; close the systems."""
-    try:
-        answers = await ask(text, query, systems, on_failure=on_failure)
-        return answers, await find_in_query(query, answers, systems)
-    finally:
-        await _close(systems)
+    """Return the answers about the text, and the values in the query."""
+    answers = await ask(text, query, systems, on_failure=on_failure)
+    return answers, await find_in_query(query, answers, systems)
 
 
 def _found(locator: Locator, answers: Answers, masked: Masked) -> list[dict[str, str]]:
@@ -293,13 +291,6 @@ class _Rewriter:
         self._traces.add(rewriting)
         return rewriting
 
-    async def rewrite_one(self, text: str, query: str) -> Rewriting:
-        """Rewrite a single text, and close the systems."""
-        try:
-            return await self.rewrite(text, query)
-        finally:
-            await _close(self.systems)
-
     def log_counts(self) -> None:
         traces = self._traces
         kinds = [
@@ -320,7 +311,8 @@ def _rewrite(arguments: argparse.Namespace) -> None:
     rewriter = _Rewriter(arguments)
     text = _read(arguments.file)
     _log_recipients(rewriter.systems)
-    rewriting = asyncio.run(rewriter.rewrite_one(text, arguments.query))
+    rewritten = rewriter.rewrite(text, arguments.query)
+    rewriting = asyncio.run(_closing(rewriter.systems, rewritten))
     echo_exactly(rewriting.text + "\n")
     rewriter.log_counts()
     if arguments.explain:
@@ -430,9 +422,13 @@ def _read(path: Path) -> str:
     return read_text(path)
 
 
-async def _close(systems: Sequence[System]) -> None:
-    for system in systems:
-        await system.close()
+async def _closing(systems: Sequence[System], work: Awaitable[T]) -> T:
+    """Return the result of the work, and close the systems."""
+    try:
+        return await work
+    finally:
+        for system in systems:
+            await system.close()
 
 
 def _log_recipients(systems: Sequence[System]) -> None:
@@ -444,10 +440,7 @@ def _log_recipients(systems: Sequence[System]) -> None:
 def _log_counts(counts: MaskingCounts, *, texts: int = 1, queries: bool = False) -> None:
     """Log what is masked and what is readable: counts by type only, no part of a text.
 
-    Args:
-        counts: counts of one text or of a corpus.
-        texts: number of texts.
-        queries: True if each text has a query of its own.
+    `queries` is True if each text has a query of its own.
     """
     values = counted(counts.masked.total(), "value")
     places = counted(counts.places, "place")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pii_bench.runs.jobs import Job
 
 _OVERRIDES: Final = ("task", "concurrency", "max_usd", "results")
-"""Options of the command line that replace those of the file."""
 
 # The options that reach some systems only, with the values that switch them off.
 _FOR_LABELLED: Final = dict.fromkeys(
@@ -49,6 +48,7 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         True if every sample of every cell has an answer; for a dry run, if every cell could run.
     """
     matrix = read_matrix(arguments.config)
+    # Options of the command line replace those of the file.
     given = {name: getattr(arguments, name) for name in _OVERRIDES}
     matrix = replace(matrix, **{name: value for name, value in given.items() if value is not None})
     _check_prices(matrix, arguments)
@@ -78,8 +78,10 @@ def run_matrix(arguments: argparse.Namespace) -> bool:
         keys += run_keys(jobs)
         if not complete:
             incomplete.append(cell.name)
-        if budget is not None and jobs:
-            budget = max(0.0, budget - _spent(jobs[0]))
+        # The jobs of a cell share one ledger; calls in batches count with their upper bound.
+        ledger = ledger_of(jobs[0].system) if jobs else None
+        if budget is not None and ledger is not None:
+            budget = max(0.0, budget - (ledger.spent_usd or 0.0) - ledger.reserved_usd)
     if keys:
         print_summary(arguments, datasets, keys)
     _log_incomplete(incomplete, len(cells))
@@ -129,13 +131,6 @@ def _cell_arguments(
     else:
         values["price"] = price_if_unknown(arguments, cell.model, arguments.base_url)
     return argparse.Namespace(**values)
-
-
-def _spent(job: Job) -> float:
-    """Return the cost of a cell's calls, with the upper bound for those in batches."""
-    # The jobs of a cell share one ledger.
-    ledger = ledger_of(job.system)
-    return 0.0 if ledger is None else (ledger.spent_usd or 0.0) + ledger.reserved_usd
 
 
 def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> bool:

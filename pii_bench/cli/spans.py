@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import DocumentStream
     from pii_bench.systems.detectors import Detector
 
-
 _SHOWN: Final = (
     *("slice", "gold", "predicted", "precision", "recall", "target_recall", "f1", "macro_f1"),
     *("semeval_partial_f1", "semeval_type_f1", "token_f1", "overlap_recall", "overlap_f1"),

@@ -163,10 +163,6 @@ def update_leaderboard(
 
     Returns:
         The rows, and whether no run was left out.
-
-    Raises:
-        InputFileError: a file of a stored run cannot be opened.
-        ResultsError: the files cannot be written, or another run keeps them locked.
     """
     from pii_bench.ranking.stored import update
 

@@ -126,8 +126,9 @@ def run(arguments: argparse.Namespace) -> bool:
             raise PiiBenchError(
                 f"--results: {str(arguments.results)!r} is not a folder; --answerer creates one"
             )
-        return _write(arguments, _measuring(arguments), None)
-    measuring = _measuring(arguments)
+    measuring = Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
+    if arguments.answerer is None:
+        return _write(arguments, measuring, None)
     study = _build_study(arguments)
     try:
         complete = [_ask(jobs, concurrency) for jobs, concurrency in study.stages()]
@@ -137,10 +138,6 @@ def run(arguments: argparse.Namespace) -> bool:
         asyncio.run(study.close())
     _write(arguments, measuring, {dataset.name for dataset in study.datasets})
     return all(complete)
-
-
-def _measuring(arguments: argparse.Namespace) -> Measuring:
-    return Measuring(arguments.embedder, EMBEDDERS[arguments.embedder](), arguments.weight)
 
 
 def _ask(jobs: Sequence[Job], concurrency: int) -> bool:
@@ -217,20 +214,14 @@ def _load_chat(role: str, arguments: argparse.Namespace, max_tokens: int | None)
 def _options(
     arguments: argparse.Namespace, name: str | None, base_url: str | None
 ) -> SystemOptions:
-    concurrency = concurrency_of(arguments, name)
+    model = ModelOptions(base_url=base_url)
+    calls = CallPolicy(concurrency=concurrency_of(arguments, name))
     # Only a provider's model accepts a time limit and a cap on its cost.
-    if name is None or not has_provider(name):
-        return SystemOptions(
-            model=ModelOptions(base_url=base_url), calls=CallPolicy(concurrency=concurrency)
-        )
-    return SystemOptions(
-        model=ModelOptions(base_url=base_url, timeout=float(arguments.timeout)),
-        calls=CallPolicy(
-            concurrency=concurrency,
-            max_usd=arguments.max_usd,
-            price=price_if_unknown(arguments, name, base_url),
-        ),
-    )
+    if name is not None and has_provider(name):
+        price = price_if_unknown(arguments, name, base_url)
+        model = replace(model, timeout=float(arguments.timeout))
+        calls = replace(calls, max_usd=arguments.max_usd, price=price)
+    return SystemOptions(model=model, calls=calls)
 
 
 def _write(arguments: argparse.Namespace, measuring: Measuring, datasets: set[str] | None) -> bool:
