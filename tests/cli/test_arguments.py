@@ -21,21 +21,6 @@ def test_the_default_model_is_the_encoder(capsys: Capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--model=encoder", "--strategy=naive", "--dataset=all", "--limit=5"]
-)
-def test_options_that_the_file_of_runs_sets_are_refused_next_to_it(
-    capsys: Capsys, option: str
-) -> None:
-    name = option.partition("=")[0]
-    for arguments in ([option, "--config=b.toml"], ["--config=b.toml", "--batch", option]):
-        assert main(["run", *arguments]) == 2
-
-        assert capsys.readouterr().err == (
-            f"pii-bench: --config: not allowed with {name}, which the file sets\n"
-        )
-
-
-@pytest.mark.parametrize(
     ("given", "name", "value"),
     [
         (["--batch"], "batch", "wait"),
@@ -121,6 +106,96 @@ def test_wrong_arguments_are_refused_and_write_nothing(
 
     assert what in capsys.readouterr().err
     assert list(Path().iterdir()) == []
+
+
+CHAT = "run --dataset demo --model openai/m --base-url http://[::1]:1"
+REPLAY = "run --dataset demo --model replay:gold.jsonl"
+SCORE = "score missing.jsonl --dataset demo"
+ALONE = "only with --writer; without it, every set is built"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (f"{CHAT} --model gold", "system 'gold' does not use --base-url"),
+        (f"{CHAT} --taxonomy spacy", "strategy 'naive' does not use --taxonomy"),
+        (f"{CHAT} --strategy json --taxonomy spcy", "'spcy'; did you mean 'spacy'?"),
+        (f"{CHAT} --strategy json --shots-by similarity", "need --shots"),
+        (f"{CHAT} --strategy json --shots 1 --shots-from single", "'single' is no train split"),
+        (f"{CHAT} --strategy json --chunk 9 --batch --task detection", "cannot be run in batches"),
+        (f"{CHAT} --strategy json --task query-related", "does not answer query-related"),
+        (
+            f"{CHAT} --max-usd 5",
+            "the model's price is unknown; give it with --price IN,OUT (USD per million tokens)",
+        ),
+        (
+            f"{CHAT} --batch --strategy self-consistency-vote",
+            "system 'openai/m@[::1]:1' (self-consistency-vote) cannot be run in batches",
+        ),
+        (
+            "run --dataset demo --batch --model gold+all",
+            "system 'gold' (detection) cannot be run in batches: only a chat model that is asked ",
+        ),
+        (
+            "run --dataset demo --batch --model deepseek/m --base-url http://localhost:1",
+            "model 'deepseek/m@localhost:1' has no batch API (those of openai, anthropic and",
+        ),
+        (f"{REPLAY} --batch", "model 'replay/gold' has no batch API"),
+        (f"{REPLAY} --strategy self-cott", "'self-cott'; did you mean 'self-cot'?"),
+        (f"{REPLAY} --task rewrite --strategy naive", "does not answer rewrite"),
+        (f"{REPLAY} --task rewrite --output schema", "'rewrite' has no schema"),
+        *(
+            (f"{system} {option} 5", f"makes no calls that this limits: leave {option} out")
+            for system in (REPLAY, "run --dataset demo --model gold+all")
+            for option in ("--max-usd", "--rpm", "--tpm")
+        ),
+        *(
+            (f"run --config=b.toml --batch {option}=5", f"--config: not allowed with {option}, wh")
+            for option in ("--model", "--strategy", "--dataset", "--limit")
+        ),
+        ("run --dataset demo --model bilstm-crf --shots 1", "'bilstm-crf' does not use --shots"),
+        ("run --dataset demo --model gpt-4o", "unknown model 'gpt-4o'; did you mean 'gpt4o'?"),
+        ("run --dataset demo --model openai/gpt-4o", "needs a key: set OPENAI_API_KEY in the env"),
+        ("run --dataset demo --model replay:gone.jsonl", "gone.jsonl: No such file or directory"),
+        ("run --dataset demo --task rewrite --model encoder", "'encoder' does not answer rewrite"),
+        ("run --dataset gone.jsonl --model openai/gpt-4o", "gone.jsonl: No such file or director"),
+        # These are refused before a key is asked for.
+        ("mask gold.jsonl --query Q --model gpt-6-luna --local-only", "--local-only: system "),
+        ("run --dataset demo --model gpt-6-luna --local-only", "--local-only: system "),
+        (
+            "run --dataset demo --model gpt-6-luna --strategy json --task masking",
+            "system 'gpt-6-luna' with strategy 'json' does not answer query-related",
+        ),
+        ("data build --set single", f"--set: {ALONE}"),
+        ("data build --timeout 120", f"--timeout: {ALONE}"),
+        ("data build --limit 20 --max-usd 1", f"--limit, --max-usd: {ALONE}"),
+        (
+            "data build --concurrency 1 --base-url http://h/v1",
+            f"--concurrency, --base-url: {ALONE}",
+        ),
+        ("export fine-tuning --for mistral --out x --dataset hard", "'hard' is only for tests"),
+        ("fit keywords", "did you mean 'keyword'?"),
+        ("gate", "nothing to check: give --min, --baseline or --write-baseline"),
+        ("gate --model gold+gold --min masking.hh=1", "did you mean 'h'?"),
+        ("gate --min masking.h=1 --temperature default", "does not use --temperature"),
+        ("leaderboard --results . --table 99", "99"),
+        # The name is checked before the files are read.
+        (f"{SCORE} --name a/b", "a submission came with the name 'a/b'; allowed: "),
+        (f"{SCORE} --force", "--force replaces predictions kept under --name: leave it out"),
+        ("train lora --base smollm2-135m-instrukt", "135m-instrukt: no such file or folder"),
+        ("train lora --base gold.jsonl", "gold.jsonl: not a GGUF file"),
+    ],
+)
+@pytest.mark.usefixtures("gold_answers")
+def test_wrong_input_is_refused_before_anything_is_written(
+    capsys: Capsys, command: str, what: str
+) -> None:
+    assert main(command.split()) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert what in output.err.splitlines()[-1]
+    assert [path.name for path in Path().iterdir()] == ["gold.jsonl"]
 
 
 def test_version(capsys: Capsys) -> None:

@@ -14,7 +14,6 @@ from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pii_bench.datasets.sample import Sample
     from pii_bench.runs.records import Failure
     from tests.cli.conftest import Capsys
 
@@ -41,17 +40,16 @@ def tables(output: str) -> list[list[list[str]]]:
     return [table_lines(block)[1:] for block in output.split("\n\n") if block.startswith("|")]
 
 
-@pytest.fixture
-def two_models() -> Path:
+@pytest.fixture(autouse=True)
+def two_models(own_folder: Path) -> Path:
     """One model is right on all 12 queries of demo, the other on the last 4."""
     store(right(), "fake/one", "naive")
     store(right(wrong=8), "fake/two", "naive")
-    return Path()
+    return own_folder
 
 
-@pytest.mark.usefixtures("two_models")
 def test_a_line_has_both_scores_and_their_difference(capsys: Capsys) -> None:
-    assert compare("fake/one", "fake/two:naive") == 0
+    assert compare("fake/one", "fake/two:naive", "--samples", "2") == 0
 
     output = capsys.readouterr()
     assert output.err == ""
@@ -67,9 +65,17 @@ def test_a_line_has_both_scores_and_their_difference(capsys: Capsys) -> None:
             *("0.008", "0.437"),
         ]
     ]
+    # The samples where they differ most are shown by id alone.
+    title = "demo: query-related, F1: A is higher on 8 samples, B on 0; 4 are equal"
+    assert f"\n{title}; where they differ most:\n" in output.out
+    assert tables(output.out)[1] == [
+        ["demo-0001", "1.000", "0.000", "+1.000"],
+        ["demo-0002", "1.000", "0.000", "+1.000"],
+    ]
+    entities = [entity.text for each in load_dataset("demo").samples for entity in each.entities]
+    assert not [text for text in entities if len(text) > 4 and text in output.out]
 
 
-@pytest.mark.usefixtures("two_models")
 def test_the_lines_as_json_have_all_digits(capsys: Capsys) -> None:
     assert compare("fake/one", "fake/two", "--json") == 0
 
@@ -97,25 +103,6 @@ def test_the_lines_as_json_have_all_digits(capsys: Capsys) -> None:
     }
 
 
-@pytest.mark.usefixtures("two_models")
-def test_the_samples_where_they_differ_most_are_shown_by_id_alone(capsys: Capsys) -> None:
-    compare("fake/one", "fake/two", "--samples", "2")
-
-    out = capsys.readouterr().out
-    title = "demo: query-related, F1: A is higher on 8 samples, B on 0; 4 are equal"
-    assert f"\n{title}; where they differ most:\n" in out
-    assert tables(out)[1] == [
-        ["demo-0001", "1.000", "0.000", "+1.000"],
-        ["demo-0002", "1.000", "0.000", "+1.000"],
-    ]
-    samples: tuple[Sample, ...] = load_dataset("demo").samples
-    texts = {
-        entity.text for sample in samples for entity in sample.entities if len(entity.text) > 4
-    }
-    assert not [text for text in texts if text in out]
-
-
-@pytest.mark.usefixtures("two_models")
 def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
     detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
     for model in ("fake/one", "fake/two"):
@@ -132,7 +119,6 @@ def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
     ]
 
 
-@pytest.mark.usefixtures("two_models")
 def test_lines_are_limited_to_a_dataset_or_task(capsys: Capsys) -> None:
     for dataset, task in [("demo", "all"), ("all", "query-related"), ("demo", "query-related")]:
         assert compare("fake/one", "fake/two", "--dataset", dataset, "--task", task) == 0
@@ -149,7 +135,6 @@ def test_a_file_is_named_by_its_path_or_as_in_the_leaderboard(capsys: Capsys) ->
         assert tables(capsys.readouterr().out)[0][0][0] == dataset.name
 
 
-@pytest.mark.usefixtures("two_models")
 def test_samples_without_both_answers_are_left_out_and_make_it_incomplete(capsys: Capsys) -> None:
     store(right() | {"demo-0001": FAILED}, "fake/three", "naive")
 
@@ -157,7 +142,6 @@ def test_samples_without_both_answers_are_left_out_and_make_it_incomplete(capsys
     assert tables(capsys.readouterr().out)[0][0][3:5] == ["11/12", "0.364 [0.091, 0.636]"]
 
 
-@pytest.mark.usefixtures("two_models")
 def test_sources_and_oracles_are_marked(capsys: Capsys) -> None:
     store(right(), "fake/one", "naive-choice")
     reference = RUNS.parent / "reference"
@@ -171,9 +155,7 @@ def test_sources_and_oracles_are_marked(capsys: Capsys) -> None:
         assert tables(capsys.readouterr().out)[0][0][3] == f"12/12; {marks}"
 
 
-@pytest.mark.usefixtures("own_folder")
 def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
-    store(right(), "fake/one", "naive")
     store(right(), "fake/one", "self-cot")
 
     compare("fake/one:naive", "fake/one:self-cot")
@@ -183,7 +165,6 @@ def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
     assert tables(out)[0][0][6:] == ["+0.000 [+0.000, +0.000]", "1.000", "0.000"]
 
 
-@pytest.mark.usefixtures("two_models")
 def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys) -> None:
     detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
     for model in ("fake/one", "fake/two"):
@@ -197,7 +178,6 @@ def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys)
     assert tables(capsys.readouterr().out)[0][0][1:3] == ["detection", "Ent-F1"]
 
 
-@pytest.mark.usefixtures("two_models")
 def test_the_error_without_common_samples_lists_the_rows(capsys: Capsys) -> None:
     dataset = tiny_dataset(Path("tiny.jsonl"))
     store_run(RUNS, dataset, "naive", {"s1": WRONG}, model="fake/three")
@@ -223,7 +203,6 @@ def test_the_error_without_common_samples_lists_the_rows(capsys: Capsys) -> None
         (["fake/one", "fake/two", "--dataset", "dmeo"], "unknown dataset 'dmeo'; did you mean"),
     ],
 )
-@pytest.mark.usefixtures("two_models")
 def test_systems_that_cannot_be_compared_are_errors(
     capsys: Capsys, arguments: list[str], what: str
 ) -> None:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pii_bench.cli import main
 from pii_bench.datasets.sample import read_native
 from pii_bench.models import catalog
@@ -12,6 +10,8 @@ from tests.construction.writers import good
 from tests.fakes import FakeModel
 
 if TYPE_CHECKING:
+    import pytest
+
     from pii_bench.models.catalog import ModelOptions
     from tests.cli.conftest import Capsys
 
@@ -37,23 +37,3 @@ def test_a_chat_model_writes_the_first_texts_of_a_set(
         "train-single-0001",
         "train-single-0002",
     }
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--set", "single"], "--set"),
-        (["--timeout", "120"], "--timeout"),
-        (["--limit", "20", "--max-usd", "1"], "--limit, --max-usd"),
-        (["--concurrency", "1", "--base-url", "http://h/v1"], "--concurrency, --base-url"),
-    ],
-)
-def test_options_of_the_writer_need_a_writer(
-    options: list[str], named: str, capsys: Capsys
-) -> None:
-    assert main(["data", "build", *options]) == 2
-
-    assert capsys.readouterr().err == (
-        f"pii-bench: {named}: only with --writer; without it, every set is built\n"
-    )
-    assert not Path("data").exists()

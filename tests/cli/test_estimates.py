@@ -130,27 +130,6 @@ def test_a_run_stops_before_its_cap_and_continues_with_a_higher_one(
     assert capsys.readouterr().out.splitlines()[-1].endswith(" 1.000")
 
 
-def test_a_cap_needs_a_price(protocol_server: ProtocolServer, capsys: Capsys) -> None:
-    assert run_chat(protocol_server, "--max-usd", "5") == 2
-
-    assert not Path("results").exists()
-    assert capsys.readouterr().err == (
-        "pii-bench: --max-usd 5: the model's price is unknown; give it with --price IN,OUT "
-        "(USD per million tokens)\n"
-    )
-
-
-@pytest.mark.parametrize("option", ["--max-usd", "--rpm", "--tpm"])
-@pytest.mark.parametrize("model", ["gold+all", "replay:gold.jsonl"])
-@pytest.mark.usefixtures("gold_answers")
-def test_systems_without_calls_accept_no_cap(capsys: Capsys, model: str, option: str) -> None:
-    assert main(["run", "--model", model, "--dataset", "demo", option, "5"]) == 2
-
-    assert capsys.readouterr().err == (
-        f"pii-bench: system {model!r} makes no calls that this limits: leave {option} out\n"
-    )
-
-
 def test_the_manifest_has_the_total_tokens_and_cost(protocol_server: ProtocolServer) -> None:
     protocol_server.script(right(counted))
 

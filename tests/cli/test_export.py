@@ -192,13 +192,6 @@ def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Ca
     assert f"{ten}: not a tokenizer" in capsys.readouterr().err
 
 
-def test_test_sets_are_refused_for_training(capsys: Capsys) -> None:
-    command = ["export", "fine-tuning", "--for", "mistral", "--out", "x", "--dataset", "hard"]
-
-    assert main(command) == 2
-    assert "dataset 'hard' is only for tests (allowed: train-single" in capsys.readouterr().err
-
-
 def test_a_tuned_model_of_a_provider_can_be_run(
     protocol_server: ProtocolServer,
 ) -> None:

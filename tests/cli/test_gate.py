@@ -59,18 +59,3 @@ def test_one_row_is_counted_as_one(capsys: Capsys) -> None:
 
     assert main([*detector, "--min", "detection.ent_f1=0"]) == 0
     assert capsys.readouterr().out == "passed: 1 row\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        ("", "nothing to check: give --min, --baseline or --write-baseline"),
-        ("--min masking.hh=1", "did you mean 'h'?"),
-        ("--min masking.h=1 --temperature default", "does not use --temperature"),
-    ],
-)
-def test_wrong_options_are_refused_before_the_run(options: str, what: str, capsys: Capsys) -> None:
-    assert gate(*options.split()) == 2
-
-    assert what in capsys.readouterr().err
-    assert not Path("results").exists()

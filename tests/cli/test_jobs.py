@@ -124,34 +124,6 @@ def test_batches_of_a_file_of_runs_share_its_cap(batches: OpenAIBatches) -> None
     assert [len(job.requests) for job in batches.jobs.values()] == [3, 2]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (
-            ["gold+all"],
-            "system 'gold' (detection) cannot be run in batches: only a chat model that is asked ",
-        ),
-        (
-            ["openai/m", "--base-url", "http://localhost:1", "--strategy", "self-consistency-vote"],
-            "system 'openai/m@localhost:1' (self-consistency-vote) cannot be run in batches",
-        ),
-        (
-            ["deepseek/m", "--base-url", "http://localhost:1"],
-            "model 'deepseek/m@localhost:1' has no batch API (those of openai, anthropic and",
-        ),
-        (["replay:gold.jsonl"], "model 'replay/gold' has no batch API"),
-    ],
-)
-@pytest.mark.usefixtures("gold_answers")
-def test_systems_without_batches_are_refused_before_any_call(
-    capsys: Capsys, arguments: list[str], what: str
-) -> None:
-    assert main(["run", "--dataset", "demo", "--batch", "--model", *arguments]) == 2
-
-    assert capsys.readouterr().err.startswith(f"pii-bench: {what}")
-    assert not Path("results").exists()
-
-
 def test_equal_requests_of_another_dataset_are_reused(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:

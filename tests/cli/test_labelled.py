@@ -11,7 +11,7 @@ import pytest
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.strategies import answer_schema, get_strategy
-from tests.builders import read_folder, write_lines
+from tests.builders import write_lines
 from tests.cli.conftest import leaderboard_rows, run_chat
 from tests.cli.test_providers import CLAUDE, MISTRAL, OPENAI, Speaker, settings
 from tests.protocol_server import completion
@@ -138,39 +138,6 @@ def test_only_detection_runs_on_the_dataset_have_spans(
     assert "answers query-related: no places" in last_error("naive", "demo")
     assert "11 documents have no answer and are left out" in last_error("detection", "demo")
     assert main(["spans", "--dataset", "demo"]) == 2
-
-
-def test_a_task_that_a_strategy_does_not_answer_is_refused_before_the_key_is_asked_for(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    options = ["--model", "gpt-6-luna", "--strategy", "json", "--task", "masking"]
-
-    assert main(["run", "--dataset", "demo", *options]) == 2
-
-    message = "system 'gpt-6-luna' with strategy 'json' does not answer query-related"
-    assert capsys.readouterr().err.splitlines()[-1] == f"pii-bench: {message}"
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        ("--taxonomy spacy", "strategy 'naive' does not use --taxonomy"),
-        ("--model bilstm-crf --shots 1", "system 'bilstm-crf' does not use --shots"),
-        ("--strategy json --taxonomy spcy", "unknown taxonomy 'spcy'; did you mean 'spacy'?"),
-        ("--strategy json --shots-by similarity", "need --shots"),
-        ("--strategy json --shots 1 --shots-from single", "'single' is no train split"),
-        ("--strategy json --chunk 9 --batch --task detection", "cannot be run in batches"),
-        ("--strategy json --task query-related", "does not answer query-related"),
-    ],
-)
-def test_options_that_do_not_apply_are_refused(capsys: Capsys, options: str, what: str) -> None:
-    chat = () if "--model" in options else ("--model", "openai/m", "--base-url", "http://[::1]:1")
-
-    assert main(["run", "--dataset", "demo", *chat, *options.split()]) == 2
-
-    assert what in capsys.readouterr().err.splitlines()[-1]
-    assert read_folder(Path()) == {}
 
 
 def test_json_is_a_strategy_of_a_file_of_runs(protocol_server: ProtocolServer) -> None:

@@ -41,13 +41,6 @@ def test_without_runs_the_leaderboard_has_the_published_rows() -> None:
     assert {line.split(",")[0] for line in lines[1:]} == {"published"}
 
 
-def test_a_table_that_the_paper_lacks_is_refused(capsys: Capsys) -> None:
-    Path("results").mkdir()
-
-    assert main(["leaderboard", "--table", "99"]) == 2
-    assert "99" in capsys.readouterr().err
-
-
 def test_the_table_of_people_has_their_answers(capsys: Capsys) -> None:
     answer = HumanAnswer(
         "single", Task.QUERY_RELATED, "s1", "s1", annotator=1, answer=["gout"], gold=["gout"]

@@ -252,18 +252,6 @@ def test_wrong_arguments_and_input(
     assert "Ann" not in output.err
 
 
-def test_a_remote_model_is_refused_before_it_asks_for_a_key(capsys: Capsys) -> None:
-    Path("letter.txt").write_text("I am 32.")
-    asked = ("--model", "gpt-6-luna", "--local-only")
-
-    assert main(["mask", "letter.txt", "--query", "Am I old?", *asked]) == 2
-    assert main(["run", "--dataset", "demo", *asked]) == 2
-
-    errors = capsys.readouterr().err
-    assert errors.count("--local-only") == 2
-    assert "needs a key" not in errors
-
-
 IDENTITY = (
     "My name is Ann Lee. My IBAN is GB82WEST12345698765432, my social security number is "
     "536-22-8719, you reach me at ann.lee@example.org or +44 20 7946 0958. I take ibuprofen for my "

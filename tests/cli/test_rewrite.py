@@ -61,24 +61,6 @@ def test_rewritten_texts_are_scored_by_what_they_reveal(three: Path, capsys: Cap
     assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--model", "encoder"), "system 'encoder' does not answer rewrite"),
-        (("--model", "REPLAY", "--strategy", "naive"), "does not answer rewrite"),
-        (("--model", "REPLAY", "--output", "schema"), "'rewrite' has no schema"),
-    ],
-)
-def test_systems_that_cannot_rewrite_are_refused(
-    three: Path, options: tuple[str, ...], message: str, capsys: Capsys
-) -> None:
-    given = [scripted(three.parent, s1="x") if each == "REPLAY" else each for each in options]
-
-    assert run("--dataset", three, *given) == 2
-
-    assert message in capsys.readouterr().err
-
-
 def test_rewritten_texts_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> None:
     lines = [{"id": f"s{number}", "rewritten": "Somebody is 32."} for number in (1, 2, 3)]
     predictions = write_lines(three.parent / "mine.jsonl", lines)

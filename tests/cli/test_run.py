@@ -174,34 +174,6 @@ def test_a_setting_changed_back_reuses_its_answers(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (["gpt-4o"], "unknown model 'gpt-4o'; did you mean 'gpt4o'?"),
-        (["replay:gone.jsonl"], "gone.jsonl: No such file or directory"),
-        (
-            ["replay:gold.jsonl", "--strategy", "self-cott"],
-            "unknown strategy 'self-cott'; did you mean 'self-cot'?",
-        ),
-        (
-            ["openai/gpt-4o"],
-            "provider 'openai' needs a key: set OPENAI_API_KEY in the environment",
-        ),
-        (["openai/gpt-4o", "--dataset", "gone.jsonl"], "gone.jsonl: No such file or directory"),
-    ],
-)
-@pytest.mark.usefixtures("gold_answers")
-def test_wrong_arguments_are_refused_before_any_call(
-    capsys: Capsys, arguments: list[str], what: str
-) -> None:
-    assert run(*arguments) == 2
-
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.startswith(f"pii-bench: {what}")
-    assert not Path("results").exists()
-
-
-@pytest.mark.parametrize(
     ("system", "strategy", "detection"),
     [
         # It names no subjects, and so has no Strict-F1 and no rank.

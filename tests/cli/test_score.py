@@ -77,18 +77,6 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(capsys: Capsys) ->
         assert main(command) == 0, command
 
 
-def test_the_name_is_checked_before_the_files_are_read(capsys: Capsys) -> None:
-    missing = str(Path("missing.jsonl"))
-
-    assert main(["score", missing, "--dataset", "demo", "--name", "a/b"]) == 2
-    assert main(["score", missing, "--dataset", "demo", "--force"]) == 2
-
-    errors = capsys.readouterr().err.splitlines()
-    assert errors[0].startswith("pii-bench: a submission came with the name 'a/b'; allowed: ")
-    assert errors[1] == "pii-bench: --force replaces predictions kept under --name: leave it out"
-    assert not Path("results").exists()
-
-
 def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(capsys: Capsys) -> None:
     answers = [{"id": p["id"], "related": p["related"]} for p in gold_predictions()]
     answers[0] |= {"status": "refused"}

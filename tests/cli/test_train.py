@@ -98,11 +98,6 @@ def test_thresholds_are_fitted_on_dev(tmp_path: Path, capsys: Capsys) -> None:
     assert json.loads(out.read_text())["random"]["threshold"] == 0.5
 
 
-def test_a_system_without_a_threshold_cannot_be_fitted(capsys: Capsys) -> None:
-    assert main(["fit", "keywords"]) == 2
-    assert "did you mean 'keyword'?" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "module", "hint"),
     [
@@ -117,17 +112,3 @@ def test_training_without_its_extra_says_how_to_install_it(
 
     assert main(["train", *arguments]) == 2
     assert hint in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("base", "message"),
-    [
-        ("smollm2-135m-instrukt", "smollm2-135m-instrukt: no such file or folder"),
-        ("base.gguf", "base.gguf: not a GGUF file"),
-    ],
-)
-def test_a_wrong_base_model_is_an_error(capsys: Capsys, base: str, message: str) -> None:
-    write_lines(Path("base.gguf"), [{}])
-
-    assert main(["train", "lora", "--base", base]) == 2
-    assert message in capsys.readouterr().err
