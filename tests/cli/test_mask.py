@@ -211,39 +211,56 @@ def test_an_answer_is_restored_and_other_tags_are_logged(
     assert capsys.readouterr() == ("Ann Lee, Bo Ek, <Full Name 7>", f"pii-bench mask: {left}\n")
 
 
+ASK = "letter.txt --query Q"
+UNMASK = "--unmask --mapping m"
+REWRITE = f"{ASK} --rewrite --model replay:answers.jsonl"
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["letter.txt"], "--query is missing: what will be asked about the text?"),
-        (["letter.txt", "--query", " "], "the query is blank: give the question about the text"),
-        (["gone.txt", "--query", "Q"], "gone.txt: No such file or directory"),
-        (["latin1.txt", "--query", "Q"], "latin1.txt: not valid UTF-8 (byte 2)"),
-        (["letter.txt", "--query", "Q", "--force"], "--force replaces the file of --mapping"),
-        (["letter.txt", "--query", "Q", "--mapping", "-"], "--mapping: a mapping is never printed"),
-        (["letter.txt", "--query", "Q", "--mapping", "no/m"], "no: no such folder; a mapping"),
-        (["letter.txt", "--query", "Q", "--model", "bilstm-crf"], "system 'bilstm-crf' does not"),
-        (["letter.txt", "--query", "Q", "--model", "gold+all"], "system 'gold' (detection) uses"),
-        (["letter.txt", "--unmask"], "--unmask needs the file of --mapping"),
-        (["--unmask", "--mapping", "m", "--query", "Q"], "--unmask does not use --query"),
-        (["--unmask", "--mapping", "m", "--force"], "--unmask does not use --force"),
-        (["--unmask", "--mapping", "m", "--explain"], "--unmask does not use --explain: leave it"),
-        (["--unmask", "--mapping", "m", "--keep", "less"], "--unmask does not use --keep"),
-        (["--unmask", "--mapping", "m", "--model", "x"], "--unmask does not use --model"),
-        (["--unmask", "--mapping", "m", "--out", "o"], "--unmask does not use --out"),
-        (["--unmask", "--mapping", "m", "--query-column", "q"], "--unmask does not use --query-co"),
-        (["letter.txt", "--query", "Q", "--workers", "3"], "one text does not use --workers"),
-        (["letter.txt", "--query", "Q", "--engine", "ray"], "one text does not use --engine"),
-        (["letter.txt", "--query", "Q", "--timeout", "3"], "system 'encoder' does not use --timeo"),
-        (["--unmask", "--mapping", "gone.json"], "gone.json: No such file or directory"),
-        (["--unmask", "--mapping", "letter.txt"], "letter.txt: not a mapping file: not valid JSON"),
+        ("letter.txt", "--query is missing: what will be asked about the text?"),
+        ("letter.txt --query=", "the query is blank: give the question about the text"),
+        ("gone.txt --query Q", "gone.txt: No such file or directory"),
+        ("latin1.txt --query Q", "latin1.txt: not valid UTF-8 (byte 2)"),
+        (f"{ASK} --force", "--force replaces the file of --mapping"),
+        (f"{ASK} --mapping -", "--mapping: a mapping is never printed"),
+        (f"{ASK} --mapping no/m", "no: no such folder; a mapping"),
+        (f"{ASK} --model bilstm-crf", "system 'bilstm-crf' does not"),
+        (f"{ASK} --model gold+all", "system 'gold' (detection) uses"),
+        (f"{ASK} --workers 3", "one text does not use --workers"),
+        (f"{ASK} --engine ray", "one text does not use --engine"),
+        (f"{ASK} --timeout 3", "system 'encoder' does not use --timeo"),
+        ("letter.txt --unmask", "--unmask needs the file of --mapping"),
+        (f"{UNMASK} --query Q", "--unmask does not use --query"),
+        (f"{UNMASK} --force", "--unmask does not use --force"),
+        (f"{UNMASK} --explain", "--unmask does not use --explain: leave it"),
+        (f"{UNMASK} --keep less", "--unmask does not use --keep"),
+        (f"{UNMASK} --model x", "--unmask does not use --model"),
+        (f"{UNMASK} --out o", "--unmask does not use --out"),
+        (f"{UNMASK} --query-column q", "--unmask does not use --query-co"),
+        (f"{UNMASK} --rewrite", "--unmask does not use --rewrite"),
+        ("--unmask --mapping gone.json", "gone.json: No such file or directory"),
+        ("--unmask --mapping letter.txt", "letter.txt: not a mapping file: not valid JSON"),
+        (f"{ASK} --rewrite", "system 'encoder' writes no text: --rewrite needs a chat model"),
+        (f"{REWRITE} --mapping m.json", "--rewrite does not use --mapping"),
+        (f"{REWRITE} --json", "--rewrite does not use --json"),
+        (f"{REWRITE} --workers 3", "--rewrite does not use --workers"),
+        (f"{REWRITE} --strategy naive", "--rewrite does not use --strategy"),
+        (f"{REWRITE} --on-failure mask-all", "--rewrite does not use --on-failure"),
+        (f"{REWRITE} --output schema", "strategy 'rewrite' has no schema"),
+        (f"{REWRITE} --force", "--force is for the output of a corpus"),
+        (
+            f"{ASK} --rewrite --model openai/m --base-url http://x.example/v1 --local-only",
+            "--local-only: system 'openai/m@x.example' ",
+        ),
     ],
 )
-def test_wrong_arguments_and_input(
-    letter: Path, capsys: Capsys, arguments: list[str], what: str
-) -> None:
+def test_wrong_arguments_and_input(letter: Path, capsys: Capsys, arguments: str, what: str) -> None:
+    system(letter.parent)
     (letter.parent / "latin1.txt").write_bytes("Zoë".encode("latin-1"))
 
-    assert main(["mask", *arguments]) == 2
+    assert main(["mask", *arguments.split()]) == 2
 
     output = capsys.readouterr()
     assert output.out == ""

@@ -128,31 +128,3 @@ def test_nothing_is_printed_if_the_model_fails_and_no_message_quotes(
     assert output.out == ""
     assert "its answer is empty; nothing is masked" in output.err
     assert "Ann" not in output.err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "system 'encoder' writes no text: --rewrite needs a chat model"),
-        (("--model", "M", "--mapping", "m.json"), "--rewrite does not use --mapping"),
-        (("--model", "M", "--json"), "--rewrite does not use --json"),
-        (("--model", "M", "--workers", "3"), "--rewrite does not use --workers"),
-        (("--model", "M", "--strategy", "naive"), "--rewrite does not use --strategy"),
-        (("--model", "M", "--on-failure", "mask-all"), "--rewrite does not use --on-failure"),
-        (("--model", "M", "--output", "schema"), "'rewrite' has no schema"),
-        (
-            ("--model", "openai/m", "--base-url", "http://x.example/v1", "--local-only"),
-            "--local-only",
-        ),
-        (("--model", "M", "--force"), "--force is for the output of a corpus"),
-        (("--unmask", "--mapping", "m.json"), "--unmask does not use --query"),
-    ],
-)
-def test_options_that_rewriting_does_not_use_are_refused(
-    letter: Path, options: tuple[str, ...], message: str, capsys: Capsys
-) -> None:
-    given = [scripted(letter.parent, text="x") if each == "M" else each for each in options]
-
-    assert mask(letter, *given) == 2
-
-    assert message in capsys.readouterr().err
