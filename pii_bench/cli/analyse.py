@@ -9,7 +9,7 @@ from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.results import FOLDER, analyse, records, write_csvs
 from pii_bench.analysis.runs import BASE, read_evaluated
 from pii_bench.cli.options import add_options, stored_results
-from pii_bench.cli.terminal import echo, echo_json, log, log_left_out, report
+from pii_bench.cli.terminal import echo, echo_json, formatted, log, log_left_out, report
 from pii_bench.errors import MissingExtraError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.external import published_rows
@@ -144,7 +144,7 @@ def _transfer_table(agreements: Sequence[Agreement]) -> str:
     body = [
         [
             *(row.dataset_a, row.dataset_b, str(row.task), row.metric, str(row.systems)),
-            "-" if row.rho is None else f"{row.rho:+.2f}",
+            formatted(row.rho, "+.2f", "-"),
         ]
         for row in agreements
     ]

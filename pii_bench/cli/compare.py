@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.cli.options import add_options, positive, stored_results
-from pii_bench.cli.terminal import echo, echo_json, log_left_out
+from pii_bench.cli.terminal import bounds, echo, echo_json, formatted, log_left_out, with_interval
 from pii_bench.datasets.catalog import ALL, load_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pii_bench.ranking.rows import Row
-    from pii_bench.ranking.scores import Interval
 
 # The first that both have; a detector that names no subjects has no Strict-F1.
 _FIGURES: Final = {"strict_f1": "Strict-F1", "h": "H", "f1": "F1", "ent_f1": "Ent-F1"}
@@ -134,13 +133,13 @@ def _table(lines: Sequence[_Line]) -> str:
             line.first.task,
             _FIGURES[line.figure],
             _samples_cell(line),
-            _with_interval(line.comparison.first.figure, line.comparison.first_interval),
-            _with_interval(line.comparison.second.figure, line.comparison.second_interval),
-            _with_interval(
+            with_interval(line.comparison.first.figure, line.comparison.first_interval),
+            with_interval(line.comparison.second.figure, line.comparison.second_interval),
+            with_interval(
                 line.comparison.difference, line.comparison.difference_interval, sign="+"
             ),
             "< 0.001" if line.p < 0.001 else f"{line.p:.3f}",
-            "-" if line.comparison.detectable is None else f"{line.comparison.detectable:.3f}",
+            formatted(line.comparison.detectable, ".3f", "-"),
         ]
         for line in lines
     ]
@@ -161,21 +160,17 @@ def _record(names: tuple[str, str], line: _Line) -> dict[str, Any]:
         "a_source": line.first.source,
         "a_oracle": line.first.oracle,
         "a": comparison.first.figure,
-        "a_interval": _bounds(comparison.first_interval),
+        "a_interval": bounds(comparison.first_interval),
         "b_system": names[1],
         "b_source": line.second.source,
         "b_oracle": line.second.oracle,
         "b": comparison.second.figure,
-        "b_interval": _bounds(comparison.second_interval),
+        "b_interval": bounds(comparison.second_interval),
         "difference": comparison.difference,
-        "difference_interval": _bounds(comparison.difference_interval),
+        "difference_interval": bounds(comparison.difference_interval),
         "p": line.p,
         "detectable": comparison.detectable,
     }
-
-
-def _bounds(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
 
 
 def _samples_cell(line: _Line) -> str:
@@ -200,9 +195,3 @@ def _samples(line: _Line, count: int) -> str:
     header = ["Sample", "A", "B", "Difference"]
     table = markdown_table(header, body)
     return f"{title}: {tally}; where they differ most:\n\n{table}"
-
-
-def _with_interval(mean: float, interval: Interval | None, sign: str = "") -> str:
-    if interval is None:
-        return f"{mean:{sign}.3f}"
-    return f"{mean:{sign}.3f} [{interval.low:{sign}.3f}, {interval.high:{sign}.3f}]"

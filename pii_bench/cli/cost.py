@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_options, amount, fraction, positive, stored_results
-from pii_bench.cli.terminal import echo, echo_json, log_left_out
+from pii_bench.cli.terminal import bounds, echo, echo_json, formatted, log_left_out, with_interval
 from pii_bench.errors import PiiBenchError
 from pii_bench.escaping import markdown_table
 from pii_bench.ranking.costs import Assumptions, Given, bill, costed_systems
@@ -159,12 +159,12 @@ def _print(
             _quality(system.row),
             f"{system.row.failed:.1%}",
             f"{system.review_share:.1%}",
-            _number(costs.model_hours, 1),
-            _number(costs.model_usd),
-            _number(costs.people_hours),
-            _number(costs.people_usd),
-            _number(costs.total_usd),
-            _number(costs.saved_usd),
+            formatted(costs.model_hours, ",.1f"),
+            formatted(costs.model_usd, ",.0f"),
+            formatted(costs.people_hours, ",.0f"),
+            formatted(costs.people_usd, ",.0f"),
+            formatted(costs.total_usd, ",.0f"),
+            formatted(costs.saved_usd, ",.0f"),
         )
         for system, costs in billed
     ]
@@ -202,7 +202,7 @@ def _record(
         "task": row.task,
         "metric": row.headline_name,
         "quality": row.headline,
-        "interval": None if row.interval is None else [row.interval.low, row.interval.high],
+        "interval": bounds(row.interval),
         "failed": row.failed,
         **asdict(costs),
         "usd_per_document": system.usd,
@@ -220,14 +220,8 @@ def _record(
 def _quality(row: Row) -> str:
     if row.headline is None:
         return ""
-    text = f"{row.headline:.3f}"
-    if row.interval is not None:
-        text += f" [{row.interval.low:.3f}, {row.interval.high:.3f}]"
+    text = with_interval(row.headline, row.interval)
     return text if row.complete else f"{text} ({row.scored}/{row.gold})"
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return "" if value is None else f"{value:,.{digits}f}"
 
 
 def _system_amount(text: str) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import WRITTEN_SETS, add_options
-from pii_bench.cli.terminal import echo, echo_json
+from pii_bench.cli.terminal import echo, echo_json, formatted
 from pii_bench.construction.readings import agreement, disputes
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.publish import README, replace_block
@@ -116,17 +116,13 @@ def _cells(result: Agreement) -> list[str]:
         f"{result.readings:,}",
         f"{result.f1:.3f}",
         f"{result.exact:.1%}",
-        _kappa(result.kappa_gold),
-        _kappa(result.kappa_readers),
+        formatted(result.kappa_gold, ".3f"),
+        formatted(result.kappa_readers, ".3f"),
         f"{result.ambiguous:.1%}",
         f"{result.unlisted:.1f}",
         f"{result.text:.2f}",
         f"{result.query:.2f}",
     ]
-
-
-def _kappa(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
 
 
 def _print_disputed(samples: Collection[str], readings: Sequence[Reading], wanted: int) -> None:

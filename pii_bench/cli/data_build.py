@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-usd",
         help="cap on the cost of --writer: make no call that might exceed it",
     )
-    add_options(parser, "--concurrency", "--base-url", "--timeout")
+    add_options(parser, "--concurrency", "--base-url")
     # Without a default it shows whether it was given, as the others do.
-    parser.set_defaults(timeout=None)
+    add_options(parser, "--timeout", default=None)
 
 
 def run(arguments: argparse.Namespace) -> bool:

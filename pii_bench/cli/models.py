@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_options
-from pii_bench.cli.terminal import echo, echo_json
+from pii_bench.cli.terminal import echo, echo_json, formatted
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS
 
@@ -45,15 +45,11 @@ def _row(card: ModelCard) -> list[str]:
     return [
         card.alias,
         card.full_name,
-        _or_unknown(price.input if price else None, "g"),
-        _or_unknown(price.output if price else None, "g"),
+        formatted(price.input if price else None, "g", "unknown"),
+        formatted(price.output if price else None, "g", "unknown"),
         str(price.date) if price else "",
-        _or_unknown(card.context, ","),
-        _or_unknown(card.max_output, ","),
+        formatted(card.context, ",", "unknown"),
+        formatted(card.max_output, ",", "unknown"),
         "yes" if card.reasons else "no",
         card.standing,
     ]
-
-
-def _or_unknown(value: float | None, form: str) -> str:
-    return "unknown" if value is None else format(value, form)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.catalog import Dataset, DatasetStream
     from pii_bench.models.budget import Estimate, Ledger
     from pii_bench.ranking.rows import Row
+    from pii_bench.ranking.scores import Interval
     from pii_bench.runs.estimates import Estimates
 
 T = TypeVar("T")
@@ -117,6 +118,23 @@ def report(text: str, *, as_json: bool) -> None:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 row`, `2 rows`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def formatted(value: float | None, form: str, unknown: str = "") -> str:
+    """Return a number in a format such as `.3f`, or what stands for an unknown one."""
+    return unknown if value is None else format(value, form)
+
+
+def with_interval(figure: float, interval: Interval | None, sign: str = "") -> str:
+    """Return a figure with three digits and its interval, if it has one."""
+    if interval is None:
+        return f"{figure:{sign}.3f}"
+    return f"{figure:{sign}.3f} [{interval.low:{sign}.3f}, {interval.high:{sign}.3f}]"
+
+
+def bounds(interval: Interval | None) -> list[float] | None:
+    """Return an interval for JSON."""
+    return None if interval is None else [interval.low, interval.high]
 
 
 def log_left_out(reasons: Iterable[str]) -> None:
