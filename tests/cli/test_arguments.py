@@ -111,6 +111,11 @@ def test_wrong_arguments_are_refused_and_write_nothing(
 CHAT = "run --dataset demo --model openai/m --base-url http://[::1]:1"
 REPLAY = "run --dataset demo --model replay:gold.jsonl"
 SCORE = "score missing.jsonl --dataset demo"
+ON_RAY = "--model openai/m --base-url https://models.example/v1 --engine ray"
+NOT_HERE = (
+    "--engine ray is for systems of this machine; 'openai/m@models.example' sends unmasked text to "
+    "openai (https://models.example/v1), which is not this machine"
+)
 ALONE = "only with --writer; without it, every set is built"
 
 
@@ -160,6 +165,11 @@ ALONE = "only with --writer; without it, every set is built"
         ("run --dataset demo --task rewrite --model encoder", "'encoder' does not answer rewrite"),
         ("run --dataset gone.jsonl --model openai/gpt-4o", "gone.jsonl: No such file or director"),
         # These are refused before a key is asked for.
+        (f"mask gold.jsonl --column text --query Q --out o.jsonl {ON_RAY}", NOT_HERE),
+        (
+            f"run --dataset demo {ON_RAY}",
+            f"{NOT_HERE}; use --concurrency for other machines",
+        ),
         ("mask gold.jsonl --query Q --model gpt-6-luna --local-only", "--local-only: system "),
         ("run --dataset demo --model gpt-6-luna --local-only", "--local-only: system "),
         (
