@@ -159,6 +159,7 @@ ALONE = "only with --writer; without it, every set is built"
             for option in ("--model", "--strategy", "--dataset", "--limit")
         ),
         ("run --dataset demo --model bilstm-crf --shots 1", "'bilstm-crf' does not use --shots"),
+        ("run --dataset demo --model gold --task masking", "'gold' does not answer query-related"),
         ("run --dataset demo --model gpt-4o", "unknown model 'gpt-4o'; did you mean 'gpt4o'?"),
         ("run --dataset demo --model openai/gpt-4o", "needs a key: set OPENAI_API_KEY in the env"),
         ("run --dataset demo --model replay:gone.jsonl", "gone.jsonl: No such file or directory"),
@@ -192,6 +193,8 @@ ALONE = "only with --writer; without it, every set is built"
         # The name is checked before the files are read.
         (f"{SCORE} --name a/b", "a submission came with the name 'a/b'; allowed: "),
         (f"{SCORE} --force", "--force replaces predictions kept under --name: leave it out"),
+        ("spans --dataset demo", "nothing to score: give --model, --run or both"),
+        ("spans --dataset demo --model bilstm-crf --split test", "dataset 'demo' takes no --split"),
         ("train lora --base smollm2-135m-instrukt", "135m-instrukt: no such file or folder"),
         ("train lora --base gold.jsonl", "gold.jsonl: not a GGUF file"),
     ],

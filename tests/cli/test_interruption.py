@@ -61,23 +61,17 @@ def tell_at_request(server: ProtocolServer, number: int, *, hang: bool) -> threa
     return reached
 
 
-class Run:
-    """`pii-bench run` on the first samples, in a separate process."""
-
-    def __init__(self, server: ProtocolServer, results: Path, samples: int) -> None:
-        arguments = ("run", "--model", "openai/m", "--base-url", f"{server.url}/v1")
-        options = ("--dataset", DATASET, "--limit", str(samples), "--concurrency", "10")
-        self.process = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
-            [*COMMAND, *arguments, *options, "--results", str(results)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
-
-    def end(self) -> tuple[int, str]:
-        _, errors = self.process.communicate()
-        return self.process.returncode, errors
+def start(server: ProtocolServer, results: Path, samples: int) -> subprocess.Popen[str]:
+    """Start `pii-bench run` on the first samples, in a separate process."""
+    arguments = ("run", "--model", "openai/m", "--base-url", f"{server.url}/v1")
+    options = ("--dataset", DATASET, "--limit", str(samples), "--concurrency", "10")
+    return subprocess.Popen(  # noqa: S603 -- our own interpreter and code
+        [*COMMAND, *arguments, *options, "--results", str(results)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
 
 
 def stored(results: Path) -> list[tuple[str, str]]:
@@ -107,18 +101,18 @@ def run_and_kill(
     if moments.random() < late:
         number, longest_pause = missing, 0.5
     reached = tell_at_request(server, number, hang=False)
-    run = Run(server, results, samples)
+    process = start(server, results, samples)
     assert reached.wait(timeout=60)
     time.sleep(moments.random() * longest_pause)
-    run.process.kill()
-    code, errors = run.end()
+    process.kill()
+    _, errors = process.communicate()
 
     after = stored(results)
-    assert code in {-signal.SIGKILL, 0}, errors
+    assert process.returncode in {-signal.SIGKILL, 0}, errors
     assert set(before) <= set(after)
     assert len(after) == len(set(after))
     assert not set(before) & {question(request) for request in server.requests}
-    return code != 0
+    return process.returncode != 0
 
 
 def finish(server: ProtocolServer, results: Path, samples: int) -> dict[str, bytes]:
@@ -127,8 +121,9 @@ def finish(server: ProtocolServer, results: Path, samples: int) -> dict[str, byt
     Score files are left out: their names are hashes over these seconds.
     """
     server.script(answer)
-    code, errors = Run(server, results, samples).end()
-    assert code == 0, errors
+    process = start(server, results, samples)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
     assert not [path for path in results.rglob(".*") if path.name != ".lock"]
     files = read_folder(results)
     return {
@@ -152,14 +147,13 @@ def test_a_run_that_is_killed_twice_ends_like_an_undisturbed_one(
 
 def test_an_interrupted_run_logs_what_is_missing(protocol_server: ProtocolServer) -> None:
     reached = tell_at_request(protocol_server, 12, hang=True)
-    run = Run(protocol_server, Path(), 20)
+    process = start(protocol_server, Path(), 20)
     assert reached.wait(timeout=60)
-    run.process.send_signal(signal.SIGINT)
-
-    code, errors = run.end()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
     kept = stored(Path())
 
-    assert code == 1
+    assert process.returncode == 1
     assert "Traceback" not in errors
     assert errors.splitlines()[-3:] == [
         "interrupted",

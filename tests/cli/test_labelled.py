@@ -137,7 +137,6 @@ def test_only_detection_runs_on_the_dataset_have_spans(
     assert "is a run on demo, not on ai4privacy-rows-" in last_error("detection", spans_dataset())
     assert "answers query-related: no places" in last_error("naive", "demo")
     assert "11 documents have no answer and are left out" in last_error("detection", "demo")
-    assert main(["spans", "--dataset", "demo"]) == 2
 
 
 def test_json_is_a_strategy_of_a_file_of_runs(protocol_server: ProtocolServer) -> None:
