@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from pii_bench.analysis.figures import draw_figures
@@ -17,7 +18,7 @@ from pii_bench.ranking.rows import Source
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.analysis.agreement import Agreement
     from pii_bench.analysis.means import Drop, OfReason
@@ -81,38 +82,35 @@ def _print_tables(analysis: Analysis) -> None:
 
 def _drop_table(drops: Sequence[Drop]) -> str:
     """Return one line per system, task and metric, a column for each harder set."""
-    lines: dict[tuple[str, ...], dict[str, Drop]] = {}
+    lines: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     for drop in drops:
         run = drop.run
         system = (run.model, run.strategy, str(run.task), drop.metric, str(run.source))
-        lines.setdefault(system, {})[run.dataset] = drop
-    body = []
-    for key, sets in sorted(lines.items()):
-        base = next(iter(sets.values())).base
-        cells = [_drop_cell(sets.get(name)) for name in HARDER]
-        body.append([*key, f"{base:.3f}", *cells])
+        lines[*system, f"{drop.base:.3f}"][run.dataset] = f"{drop.value:.3f} ({-drop.drop:+z.3f})"
     header = ["Model", "Strategy", "Task", "Figure", "Source", "+".join(BASE), *HARDER]
-    return markdown_table(header, body)
-
-
-def _drop_cell(drop: Drop | None) -> str:
-    return f"{drop.value:.3f} ({-drop.drop:+z.3f})" if drop else ""
+    return markdown_table(header, _rows(lines, HARDER))
 
 
 def _reason_table(means: Sequence[OfReason]) -> str:
     """Return one line per system, task and metric, a column for each reason."""
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    lines: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     for mean in means:
         run = mean.run
         system = (run.model, run.strategy, run.dataset, str(run.task), mean.metric, str(run.source))
-        lines.setdefault(system, {})[mean.reason] = f"{mean.value:.3f}"
+        lines[system][mean.reason] = f"{mean.value:.3f}"
     reasons = sorted({mean.reason for mean in means})
-    body = [
-        [*key, *(cells.get(reason, "") for reason in reasons)]
-        for key, cells in sorted(lines.items())
-    ]
     header = ["Model", "Strategy", "Dataset", "Task", "Figure", "Source", *reasons]
-    return markdown_table(header, body)
+    return markdown_table(header, _rows(lines, reasons))
+
+
+def _rows(
+    lines: Mapping[tuple[str, ...], Mapping[str, str]], columns: Sequence[str]
+) -> list[list[str]]:
+    """Return the sorted lines, with an empty cell where one lacks a column."""
+    return [
+        [*system, *(cells.get(column, "") for column in columns)]
+        for system, cells in sorted(lines.items())
+    ]
 
 
 def _robustness_table(rows: Sequence[Robustness]) -> str:
