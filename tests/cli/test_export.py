@@ -95,23 +95,23 @@ TUNED = "ft:gpt-4.1-nano-2025-04-14:acme::abc123"
 
 
 @pytest.fixture
-def ten(tmp_path: Path) -> Path:
+def ten() -> Path:
     """Ten samples that differ only in a number."""
-    return write_lines(
-        tmp_path / "ten.jsonl",
-        [
-            sample_record(f"s{number}", description=f"Ann Lee is 32. No {number}.")
-            for number in range(10)
-        ],
-    )
+    numbered = [f"Ann Lee is 32. No {number}." for number in range(10)]
+    records = [sample_record(f"s{n}", description=text) for n, text in enumerate(numbered)]
+    return write_lines(Path("ten.jsonl"), records)
 
 
-def test_a_file_for_openai_with_tokens_and_prices(
-    ten: Path, tmp_path: Path, capsys: Capsys
-) -> None:
-    out = tmp_path / "out" / "openai.jsonl"
+def export_examples(service: str, out: Path, *options: str) -> int:
+    asked = ("--for", service, "--dataset", "ten.jsonl", "--out", str(out))
+    return main(["export", "fine-tuning", *asked, *options])
 
-    assert main(["export", "fine-tuning", "--for", "openai", *of(ten, out), "--epochs", "2"]) == 0
+
+@pytest.mark.usefixtures("ten")
+def test_a_file_for_openai_with_tokens_and_prices(capsys: Capsys) -> None:
+    out = Path("out/openai.jsonl")
+
+    assert export_examples("openai", out, "--epochs", "2") == 0
 
     first = read_lines(out)[0]["messages"]
     assert [turn["role"] for turn in first] == ["user", "assistant"]
@@ -128,11 +128,12 @@ def test_a_file_for_openai_with_tokens_and_prices(
     assert output.err == "OpenAI lets no new users fine-tune (guide of 2026-05-07)\n"
 
 
-def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
-    out = tmp_path / "trl.jsonl"
+@pytest.mark.usefixtures("ten")
+def test_all_three_tasks_for_transformers(capsys: Capsys) -> None:
+    out = Path("trl.jsonl")
     tasks = ("--task", "detection", "query-related", "rewriting")
 
-    assert main(["export", "fine-tuning", "--for", "transformers", *of(ten, out), *tasks]) == 0
+    assert export_examples("transformers", out, *tasks) == 0
 
     lines = read_lines(out)
     assert len(lines) == 30
@@ -144,57 +145,44 @@ def test_all_three_tasks_for_transformers(ten: Path, tmp_path: Path, capsys: Cap
     assert "USD" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "written"),
-    [("a.jsonl", ["--gzip"], "a.jsonl.gz"), ("a.jsonl.gz", [], "a.jsonl.gz")],
-)
+@pytest.mark.usefixtures("ten")
 def test_a_file_can_be_compressed_and_a_big_one_logs_its_size_first(
-    ten: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Capsys,
-    name: str,
-    options: list[str],
-    written: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(terminal, "BIG", 1)
-    command = ["export", "fine-tuning", "--for", "mistral"]
-    assert main([*command, *of(ten, tmp_path / "plain.jsonl")]) == 0
-    plain = (tmp_path / "plain.jsonl").read_bytes()
-    message = f"about 0 MB of samples for {tmp_path / 'plain.jsonl'}: --gzip compresses them\n"
+    assert export_examples("mistral", Path("plain.jsonl")) == 0
+    plain = Path("plain.jsonl").read_bytes()
+    message = "about 0 MB of samples for plain.jsonl: --gzip compresses them\n"
     assert capsys.readouterr().err.startswith(message)
 
-    assert main([*command, *of(ten, tmp_path / name), *options]) == 0
+    for name, options in (("a.jsonl", ["--gzip"]), ("b.jsonl.gz", [])):
+        assert export_examples("mistral", Path(name), *options) == 0
+        assert f"{len(plain):,} bytes" in capsys.readouterr().out
+    for written in ("a.jsonl.gz", "b.jsonl.gz"):
+        assert gzip.decompress(Path(written).read_bytes()) == plain
+    assert not Path("a.jsonl").exists()
 
-    assert gzip.decompress((tmp_path / written).read_bytes()) == plain
-    assert f"{len(plain):,} bytes" in capsys.readouterr().out
-    assert not (tmp_path / "a.jsonl").exists()
 
-
-def test_tokens_are_counted_by_a_tokenizer(ten: Path, tmp_path: Path, capsys: Capsys) -> None:
+def test_tokens_are_counted_by_a_tokenizer(ten: Path, capsys: Capsys) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))  # noqa: S106 -- no password
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    words.save(str(tmp_path / "tokenizer.json"))
-    out = tmp_path / "mistral.jsonl"
-    counted = ("--tokenizer", str(tmp_path / "tokenizer.json"))
+    words.save("tokenizer.json")
+    out = Path("mistral.jsonl")
 
-    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out), *counted]) == 0
+    assert export_examples("mistral", out, "--tokenizer", "tokenizer.json") == 0
 
     count = sum(
         len(turn["content"].split()) for line in read_lines(out) for turn in line["messages"]
     )
     assert f" bytes, {count:,} tokens: " in capsys.readouterr().out
 
-    none = ("--tokenizer", str(ten))
-    assert main(["export", "fine-tuning", "--for", "mistral", *of(ten, out), *none]) == 2
+    assert export_examples("mistral", out, "--tokenizer", str(ten)) == 2
     assert f"{ten}: not a tokenizer" in capsys.readouterr().err
 
 
-def test_a_tuned_model_of_a_provider_can_be_run(
-    protocol_server: ProtocolServer,
-) -> None:
+def test_a_tuned_model_of_a_provider_can_be_run(protocol_server: ProtocolServer) -> None:
     protocol_server.script(completion('### Answer: ["Halifax"]'))
     options = ("--model", f"openai/{TUNED}", "--task", "query-related", "--limit", "1")
 
@@ -203,7 +191,3 @@ def test_a_tuned_model_of_a_provider_can_be_run(
     (asked,) = protocol_server.requests
     assert asked.body["model"] == TUNED
     assert TUNED in Path("results/leaderboard.csv").read_text()
-
-
-def of(dataset: Path, out: Path) -> tuple[str, ...]:
-    return ("--dataset", str(dataset), "--out", str(out))
