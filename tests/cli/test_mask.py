@@ -27,12 +27,12 @@ MASKED: Final = "<Full Name 1>, 32,\r\n<Full Name 2>.\n"
 MAPPING: Final = {"<Full Name 1>": ["Ann Lee"], "<Full Name 2>": ["Bo Ek"]}
 
 
-def system(folder: Path, detection: str = FOUND, related: str = '### Answer: ["32"]') -> str:
+def system(detection: str = FOUND, related: str = '### Answer: ["32"]') -> str:
     answers = [
         {"id": "text", "prompt": "detection", "text": detection, "finish": "stop"},
         {"id": "text", "text": related, "finish": "stop"},
     ]
-    return f"replay:{write_lines(folder / 'answers.jsonl', answers)}"
+    return f"replay:{write_lines(Path('answers.jsonl'), answers)}"
 
 
 def mask(*options: object, query: str = QUERY) -> int:
@@ -57,7 +57,7 @@ def letter() -> Path:
 def test_a_text_is_masked_for_a_query_and_restored(
     letter: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert mask(letter, "--model", system(letter.parent), "--mapping", "mapping.json") == 0
+    assert mask(letter, "--model", system(), "--mapping", "mapping.json") == 0
 
     output = capfdbinary.readouterr()
     assert output.out == MASKED.encode()
@@ -66,7 +66,7 @@ def test_a_text_is_masked_for_a_query_and_restored(
         "pii-bench mask: masked: 2 values at 2 places (PER 2)",
         "pii-bench mask: left readable because the query needs it (DEM 1)",
     ]
-    mapping = letter.parent / "mapping.json"
+    mapping = Path("mapping.json")
     assert json.loads(mapping.read_text())["tags"] == MAPPING
     assert stat.S_IMODE(mapping.stat().st_mode) == 0o600
 
@@ -79,7 +79,7 @@ def test_explain_tells_what_became_of_values_inside_others(capsys: Capsys) -> No
     letter = Path("letter.txt")
     letter.write_text("Ann Lee lives at 14 Mill Lane, Leeds.")
     found = '{"14 Mill Lane, Leeds": "LOC", "Leeds": "LOC", "Ann Lee": "PER", "Lee": "PER"}'
-    name = system(Path(), f"Subject1{found}", '### Answer: ["14 Mill Lane, Leeds", "London"]')
+    name = system(f"Subject1{found}", '### Answer: ["14 Mill Lane, Leeds", "London"]')
 
     assert mask(letter, "--model", name, "--explain") == 0
 
@@ -118,7 +118,7 @@ def test_the_default_system_masks_standard_input_on_this_machine(
 def test_no_other_file_is_written_and_no_message_quotes_the_text(
     letter: Path, capsys: Capsys
 ) -> None:
-    name = system(letter.parent, FOUND + '\nSubject3{"Cy Orr": "PER"}')
+    name = system(FOUND + '\nSubject3{"Cy Orr": "PER"}')
 
     assert mask(letter, "--model", name, query="Is Ann Lee old, Bo Ek?") == 0
 
@@ -129,7 +129,7 @@ def test_no_other_file_is_written_and_no_message_quotes_the_text(
         "pii-bench mask: named by the system, but not found in the text: 1",
         "pii-bench mask: the query itself contains 2 values (PER 2): it is not masked",
     ]
-    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "answers.jsonl"}
+    assert {path.name for path in Path().iterdir()} == {"letter.txt", "answers.jsonl"}
 
 
 def test_failed_answers_refuse_the_text_or_mask_everything(letter: Path, capsys: Capsys) -> None:
@@ -144,11 +144,11 @@ def test_failed_answers_refuse_the_text_or_mask_everything(letter: Path, capsys:
             "everything that was found is masked\n",
         ),
     ):
-        assert mask(letter, "--model", system(letter.parent, *answers), *options) == code
+        assert mask(letter, "--model", system(*answers), *options) == code
         output = capsys.readouterr()
         assert output.out == shown
         assert output.err.endswith(message)
-    assert not (letter.parent / "mapping.json").exists()
+    assert not Path("mapping.json").exists()
 
 
 def test_options_reach_the_server(
@@ -165,7 +165,7 @@ def test_options_reach_the_server(
 
 
 def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:
-    options = (letter, "--model", system(letter.parent), "--mapping", "mapping.json")
+    options = (letter, "--model", system(), "--mapping", "mapping.json")
     assert mask(*options) == 0
     capsys.readouterr()
 
@@ -186,7 +186,7 @@ def test_the_text_is_not_printed_if_the_mapping_cannot_be_written(
 
     monkeypatch.setattr(os, "fsync", full)
 
-    assert mask(letter, "--model", system(letter.parent), "--mapping", "mapping.json") == 2
+    assert mask(letter, "--model", system(), "--mapping", "mapping.json") == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.endswith("mapping.json: cannot be written: No space left on device\n")
@@ -256,9 +256,10 @@ REWRITE = f"{ASK} --rewrite --model replay:answers.jsonl"
         ),
     ],
 )
-def test_wrong_arguments_and_input(letter: Path, capsys: Capsys, arguments: str, what: str) -> None:
-    system(letter.parent)
-    (letter.parent / "latin1.txt").write_bytes("Zoë".encode("latin-1"))
+@pytest.mark.usefixtures("letter")
+def test_wrong_arguments_and_input(capsys: Capsys, arguments: str, what: str) -> None:
+    system()
+    Path("latin1.txt").write_bytes("Zoë".encode("latin-1"))
 
     assert main(["mask", *arguments.split()]) == 2
 

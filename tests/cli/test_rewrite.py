@@ -22,13 +22,13 @@ LEFT: Final = (
 LETTER: Final = "I am Ann Lee, ann.lee@mail.example, and earn 41,000 dollars in Oslo."
 
 
-def scripted(folder: Path, **texts: str) -> str:
+def scripted(**texts: str) -> str:
     """Return a replay model with a rewritten text for each sample id."""
     lines = [
         {"id": name, "prompt": "rewrite", "text": f"### Text:\n{text}", "finish": "stop"}
         for name, text in texts.items()
     ]
-    return f"replay:{write_lines(folder / 'answers.jsonl', lines)}"
+    return f"replay:{write_lines(Path('answers.jsonl'), lines)}"
 
 
 @pytest.fixture
@@ -42,9 +42,7 @@ def run(*options: object) -> int:
 
 
 def test_rewritten_texts_are_scored_by_what_they_reveal(three: Path, capsys: Capsys) -> None:
-    model = scripted(
-        three.parent, s1="The person is thirty-two.", s2="Ann is 32.", s3="A person of some age."
-    )
+    model = scripted(s1="The person is thirty-two.", s2="Ann is 32.", s3="A person of some age.")
 
     assert run("--model", model, "--dataset", three, "--json") == 0
 
@@ -57,13 +55,13 @@ def test_rewritten_texts_are_scored_by_what_they_reveal(three: Path, capsys: Cap
     assert leaks == [0, 0, 0.3333]
     assert "|leaks:restated-2|" in row["signature"]
     # Stored raw, as any response is.
-    (responses,) = three.parent.glob("results/runs/*/rewrite/*.jsonl")
+    (responses,) = Path().glob("results/runs/*/rewrite/*.jsonl")
     assert read_lines(responses)[0]["text"] == "### Text:\nThe person is thirty-two."
 
 
 def test_rewritten_texts_made_elsewhere_are_scored(three: Path, capsys: Capsys) -> None:
     lines = [{"id": f"s{number}", "rewritten": "Somebody is 32."} for number in (1, 2, 3)]
-    predictions = write_lines(three.parent / "mine.jsonl", lines)
+    predictions = write_lines(Path("mine.jsonl"), lines)
 
     assert main(["score", str(predictions), "--dataset", str(three), "--json"]) == 0
 
@@ -88,7 +86,7 @@ def mask(*options: object) -> int:
 def test_a_text_is_rewritten_and_revealed_values_are_counted(letter: Path, capsys: Capsys) -> None:
     written = "I earn 41,000 dollars in Oslo. Ask Ann."
 
-    assert mask(letter, "--model", scripted(letter.parent, text=written)) == 0
+    assert mask(letter, "--model", scripted(text=written)) == 0
 
     output = capsys.readouterr()
     assert output.out == f"{written}\n"
@@ -96,11 +94,11 @@ def test_a_text_is_rewritten_and_revealed_values_are_counted(letter: Path, capsy
         "pii-bench mask: the unmasked text goes to: this machine",
         f"pii-bench mask: {LEFT}",
     ]
-    assert {path.name for path in letter.parent.iterdir()} == {"letter.txt", "answers.jsonl"}
+    assert {path.name for path in Path().iterdir()} == {"letter.txt", "answers.jsonl"}
 
 
 def test_explain_lists_what_the_new_text_reveals(letter: Path, capsys: Capsys) -> None:
-    assert mask(letter, "--model", scripted(letter.parent, text="Ask Ann."), "--explain") == 0
+    assert mask(letter, "--model", scripted(text="Ask Ann."), "--explain") == 0
 
     lines = capsys.readouterr().err.splitlines()
     assert lines[2].split() == ["type", "text", "needed", "in", "the", "new", "text"]
@@ -108,21 +106,21 @@ def test_explain_lists_what_the_new_text_reveals(letter: Path, capsys: Capsys) -
 
 
 def test_a_corpus_is_rewritten(letter: Path, capsys: Capsys) -> None:
-    folder = letter.parent / "in"
+    folder = Path("in")
     folder.mkdir()
     letter.rename(folder / "letter.txt")
-    model = scripted(letter.parent, text="I earn 41,000 dollars.")
+    model = scripted(text="I earn 41,000 dollars.")
 
     assert mask(folder, "--out", "out", "--model", model) == 0
 
-    assert (letter.parent / "out" / "letter.txt").read_text() == "I earn 41,000 dollars."
+    assert Path("out/letter.txt").read_text() == "I earn 41,000 dollars."
     assert "texts: 1" in capsys.readouterr().err
 
 
 def test_nothing_is_printed_if_the_model_fails_and_no_message_quotes(
     letter: Path, capsys: Capsys
 ) -> None:
-    assert mask(letter, "--model", scripted(letter.parent, text=" ")) == 2
+    assert mask(letter, "--model", scripted(text=" ")) == 2
 
     output = capsys.readouterr()
     assert output.out == ""

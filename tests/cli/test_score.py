@@ -136,24 +136,22 @@ CAPID_LINE: dict[str, Any] = ASKED | {"piis": ANSWERED}
 CAPID_ANSWER = ASKED | {"parsed": ANSWERED}
 
 
-def convert(folder: Path, *answers: object) -> int:
-    dataset = write_lines(folder / "test.jsonl", [CAPID_LINE])
-    outputs = write_lines(folder / "outputs.jsonl", answers)
-    out = str(folder / "mine.jsonl")
-    return main(
-        ["convert", "capid-outputs", str(outputs), "--dataset", f"capid:{dataset}", "--out", out]
-    )
+def convert(*answers: object) -> int:
+    dataset = write_lines(Path("test.jsonl"), [CAPID_LINE])
+    outputs = write_lines(Path("outputs.jsonl"), answers)
+    asked = ("--dataset", f"capid:{dataset}", "--out", "mine.jsonl")
+    return main(["convert", "capid-outputs", str(outputs), *asked])
 
 
 def test_stored_answers_are_converted_and_scored(capsys: Capsys) -> None:
-    assert convert(Path(), CAPID_ANSWER) == 0
+    assert convert(CAPID_ANSWER) == 0
     assert json.loads(Path("mine.jsonl").read_text()) == {
         "id": "capid-0001",
         "subjects": [[{"text": "asthma", "type": "DEM"}]],
         "related": ["asthma"],
         "status": "ok",
     }
-    assert score(Path("mine.jsonl"), f"capid:{Path('test.jsonl')}") == 0
+    assert score(Path("mine.jsonl"), "capid:test.jsonl") == 0
     assert capsys.readouterr().out.count("1.000") == 12
 
 
@@ -180,8 +178,8 @@ def test_annotation_faults_are_counted_and_logged(capsys: Capsys) -> None:
 
 def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:
     untyped = CAPID_ANSWER | {"parsed": {"asthma": {"type": None, "relevance": "1"}}}
-    assert convert(Path(), untyped) == 0
-    assert score(Path("mine.jsonl"), f"capid:{Path('test.jsonl')}") == 0
+    assert convert(untyped) == 0
+    assert score(Path("mine.jsonl"), "capid:test.jsonl") == 0
 
     output = capsys.readouterr().out
     (title,) = re.findall(r"^(capid-test-\w+: detection)$", output, re.MULTILINE)
@@ -191,7 +189,7 @@ def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:
 
 
 def test_answers_and_samples_that_do_not_match_are_logged(capsys: Capsys) -> None:
-    assert convert(Path(), CAPID_ANSWER | {"question": "Why?"}) == 1
+    assert convert(CAPID_ANSWER | {"question": "Why?"}) == 1
 
     assert capsys.readouterr().err.splitlines() == [
         "answers that belong to no sample of the dataset, on lines 1",

@@ -22,13 +22,13 @@ ROW = {
 BROKEN = {"full_text": "Zebedee", "spans": [{"start_position": 99}]}
 
 
-def written(folder: Path) -> str:
-    (folder / "synth.json").write_text(json.dumps([ROW, BROKEN, ROW]), encoding="utf-8")
-    return f"presidio-research:{folder / 'synth.json'}"
+def written() -> str:
+    Path("synth.json").write_text(json.dumps([ROW, BROKEN, ROW]), encoding="utf-8")
+    return "presidio-research:synth.json"
 
 
 def test_detectors_are_scored_and_written(capsys: Capsys) -> None:
-    source, out = written(Path()), Path("spans.csv")
+    source, out = written(), Path("spans.csv")
 
     code = main(
         ["spans", "--model", "bilstm-crf", "encoder", "--dataset", source, "--out", str(out)]
@@ -51,7 +51,7 @@ def test_detectors_are_scored_and_written(capsys: Capsys) -> None:
 
 
 def test_a_dataset_without_known_subjects_has_no_strict_f1() -> None:
-    source = written(Path())
+    source = written()
     answer = {"subjects": [[{"text": "Rosalind Achebe", "type": "PER"}]]}
     ids = ["presidio-research-000001", "presidio-research-000003"]
     predictions = write_lines(Path("own.jsonl"), [{"id": each, **answer} for each in ids])
@@ -70,7 +70,7 @@ def test_a_dataset_without_known_subjects_has_no_strict_f1() -> None:
 
 
 def test_filters_are_for_datasets_of_spans(capsys: Capsys) -> None:
-    asked = ["spans", "--model", "bilstm-crf", "--dataset", written(Path()), "--language"]
+    asked = ["spans", "--model", "bilstm-crf", "--dataset", written(), "--language"]
 
     assert main([*asked, "en"]) == 0
     assert main([*asked, "fr"]) == 2
