@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations, product
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from scipy.stats import spearmanr
@@ -37,11 +37,7 @@ _ORDER: Final = (*BASE, "+".join(BASE), *HARDER)
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """The figures of one system on two datasets.
-
-    Attributes:
-        model, strategy: as in the leaderboard; ours where one side is published.
-    """
+    """The figures of one system on two datasets; where one is published, our name of the system."""
 
     task: Task
     metric: str
@@ -67,7 +63,6 @@ class Agreement:
 
     Attributes:
         source_a, source_b: sources of the figures, joined by `+` if there are several.
-        systems: number of systems; a model under two strategies is two.
         rho: Spearman's rho, -1 to 1; None for fewer than `LEAST` systems, or if one dataset
             gives all of them the same figure.
         pcs: mean PCS of the systems that have one; None if none has.
@@ -90,9 +85,6 @@ def consistencies(headlines: Iterable[Headline]) -> list[Consistency]:
     Pairs our figures with each other, published figures with each other, and ours with the
     published figures of the same model, strategy and dataset. If a system has both a run and a
     reference, uses the run. Leaves out incomplete runs, oracles and people.
-
-    Args:
-        headlines: of single sets, and of single and multi together.
     """
     kept = [
         headline
@@ -112,16 +104,31 @@ def agreements(consistencies: Iterable[Consistency]) -> list[Agreement]:
     for pair in consistencies:
         published = [source is Source.PUBLISHED for source in (pair.source_a, pair.source_b)]
         groups[pair.task, pair.metric, pair.dataset_a, pair.dataset_b, *published].append(pair)
-    return [_agreement(group) for group in groups.values()]
+    result = []
+    for group in groups.values():
+        first = group[0]
+        scores = [pair.pcs for pair in group if pair.pcs is not None]
+        sources_a, sources_b = {pair.source_a for pair in group}, {pair.source_b for pair in group}
+        result.append(
+            Agreement(
+                task=first.task,
+                metric=first.metric,
+                source_a="+".join(source for source in Source if source in sources_a),
+                dataset_a=first.dataset_a,
+                source_b="+".join(source for source in Source if source in sources_b),
+                dataset_b=first.dataset_b,
+                systems=len(group),
+                rho=rank_correlation([pair.value_a for pair in group], [p.value_b for p in group]),
+                pcs=fmean(scores) if scores else None,
+            )
+        )
+    return result
 
 
 def transfers(headlines: Iterable[Headline]) -> list[Agreement]:
     """Return the rank correlation between each of our sets and each dataset of others.
 
     Includes oracles, but not the strategies in `TRIVIAL`, which all datasets rank the same.
-
-    Args:
-        headlines: of single sets.
     """
     kept = [
         headline
@@ -131,17 +138,18 @@ def transfers(headlines: Iterable[Headline]) -> list[Agreement]:
         and headline.run.task is not Task.DETECTION
     ]
     chosen = preferred(headline.run for headline in kept)
-    figures: dict[tuple[Task, str, str], dict[tuple[str, str], float]] = defaultdict(dict)
+    figures: dict[tuple[Task, str], dict[str, dict[tuple[str, str], float]]] = {}
     for headline in kept:
-        if (run := headline.run) in chosen:
-            systems = figures[run.task, headline.metric, run.dataset]
-            systems[run.model, run.strategy] = headline.value
+        run = headline.run
+        if run in chosen:
+            datasets = figures.setdefault((run.task, headline.metric), defaultdict(dict))
+            datasets[run.dataset][run.model, run.strategy] = headline.value
     result = []
-    for ((task, metric, ours), own), (key, other) in product(sorted(figures.items()), repeat=2):
-        theirs = key[2]
+    for (task, metric), datasets in sorted(figures.items()):
         # The names of pooled sets are joined by "+".
-        is_foreign = not {theirs, *theirs.split("+")} & DATASETS.keys()
-        if ours in OUR_SETS and is_foreign and key[:2] == (task, metric):
+        foreign = [name for name in datasets if not {name, *name.split("+")} & DATASETS.keys()]
+        for ours, theirs in product(sorted(datasets.keys() & OUR_SETS), sorted(foreign)):
+            own, other = datasets[ours], datasets[theirs]
             shared = sorted(own.keys() & other.keys())
             rho = rank_correlation([own[s] for s in shared], [other[s] for s in shared])
             result.append(Agreement(task, metric, "", ours, "", theirs, len(shared), rho, None))
@@ -200,21 +208,4 @@ def _consistency(a: Headline, b: Headline) -> Consistency:
         dataset_b=b.run.dataset,
         value_a=a.value,
         value_b=b.value,
-    )
-
-
-def _agreement(group: Sequence[Consistency]) -> Agreement:
-    first = group[0]
-    scores = [pair.pcs for pair in group if pair.pcs is not None]
-    sources_a, sources_b = {pair.source_a for pair in group}, {pair.source_b for pair in group}
-    return Agreement(
-        task=first.task,
-        metric=first.metric,
-        source_a="+".join(source for source in Source if source in sources_a),
-        dataset_a=first.dataset_a,
-        source_b="+".join(source for source in Source if source in sources_b),
-        dataset_b=first.dataset_b,
-        systems=len(group),
-        rho=rank_correlation([pair.value_a for pair in group], [pair.value_b for pair in group]),
-        pcs=fsum(scores) / len(scores) if scores else None,
     )

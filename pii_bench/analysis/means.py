@@ -33,12 +33,10 @@ _PUBLISHED_METRICS: Final = ("strict_f1", "ent_f1", "f1")
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A mean over the scored samples of a run.
+    """A mean F1, or H, over the scored samples of a run; a published run counts as complete.
 
     Attributes:
-        run: a published one counts as complete.
         samples: number of scored samples; None for published figures.
-        value: mean F1, or H.
         interval_low, interval_high: 95 % interval; None for published figures and if all
             samples share one description.
     """
@@ -70,7 +68,7 @@ def published_headlines(rows: Iterable[Row]) -> list[Headline]:
         InputFileError: the table of published statistics is broken.
     """
     headlines: list[Headline] = []
-    sets: dict[tuple[RunName, str], dict[str, float]] = defaultdict(dict)
+    both: dict[tuple[RunName, str], dict[str, float]] = defaultdict(dict)
     for row in rows:
         name = RunName(
             source=row.source,
@@ -84,11 +82,11 @@ def published_headlines(rows: Iterable[Row]) -> list[Headline]:
         for metric in _PUBLISHED_METRICS:
             if (value := row.metrics.get(metric)) is not None:
                 headlines.append(Headline(name, metric, None, value))
-                sets[replace(name, dataset="+".join(BASE)), metric][row.dataset] = value
+                both[replace(name, dataset="+".join(BASE)), metric][row.dataset] = value
     statistics = published_statistics()
-    for (name, metric), values in sets.items():
+    weights = {dataset: statistics[dataset].samples for dataset in BASE}
+    for (name, metric), values in both.items():
         if values.keys() >= set(BASE) and name.dataset not in values:
-            weights = {dataset: statistics[dataset].samples for dataset in BASE}
             total = sum(weights[dataset] * values[dataset] for dataset in BASE)
             headlines.append(Headline(name, metric, None, total / sum(weights.values())))
     return headlines
@@ -99,11 +97,6 @@ class Drop:
     """The drop of a system on a harder set, from its figure on single and multi together.
 
     The samples of hard are in single and multi too, so its base includes them.
-
-    Attributes:
-        run: the run on the harder set.
-        base: figure over all samples of single and multi.
-        value: figure on the harder set.
     """
 
     run: RunName
@@ -163,9 +156,7 @@ class Factor:
     """A size of a sample that scores are plotted against, and its bins.
 
     Attributes:
-        name: as in the tables of results.
         label: of the axis.
-        size: returns the size of a sample.
         ends: last value of each bin, ascending; one more bin, at the end, is open.
         of_query: whether the size depends on the query, which detection does not see.
     """
@@ -216,13 +207,11 @@ FACTORS: Final[Mapping[str, Factor]] = {
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A mean over the scored samples of one bin; a bin without any has no point.
+    """A mean F1, or H, over the scored samples of one bin; a bin without any has no point.
 
     Attributes:
         factor: a key of `FACTORS`.
         low, high: smallest and largest size in the bin; `high` is None for the open bin.
-        samples: number of scored samples.
-        value: mean F1, or H.
         interval_low, interval_high: 95 % interval; None if all samples share one description.
     """
 
@@ -258,12 +247,10 @@ def _points(run: EvaluatedRun) -> Iterator[tuple[CurvePoint, Scores]]:
 
 @dataclass(frozen=True, slots=True)
 class OfReason:
-    """A mean over the scored samples that are difficult for one reason.
+    """A mean F1, or H, over the scored samples that are difficult for one reason.
 
     Attributes:
         reason: as in `meta.reasons`; a sample with several counts for each of them.
-        samples: number of scored samples.
-        value: mean F1, or H.
         interval_low, interval_high: 95 % interval; None if all samples share one description.
     """
 

@@ -45,12 +45,11 @@ class Share:
     no categories and those answers no types. A rate whose denominator is 0 is None too.
 
     Attributes:
-        level: whether `name` is a type or a category.
+        name: of a type or category.
         type: `name`, or the type of the category.
         found: number of gold entities found.
         predicted: number of entities predicted with the type; None if unknown.
-        gold: number of gold entities in the scored samples. A text with two categories counts
-            in both.
+        gold: number of gold entities. A text with two categories counts in both.
     """
 
     run: RunName

@@ -43,20 +43,7 @@ FOLDER: Final = "analysis"
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The analyses of the runs of a folder; one field for each CSV file.
-
-    Attributes:
-        headlines: means of each run, of single and multi together, and published ones.
-        curves: scores by sample size.
-        recall: recall, precision and F1 by type and category.
-        drops: hard and distract against single and multi.
-        reasons: means by the reason why a sample is difficult.
-        robustness: perturbed samples against their originals.
-        consistency: PCS of each system on two datasets.
-        agreement: Spearman's rho and mean PCS of two datasets.
-        transfers: Spearman's rho between each of our sets and each dataset of others.
-        tradeoffs: protection and retention of each masking run.
-    """
+    """The analyses of the runs of a folder; one field for each CSV file."""
 
     headlines: tuple[Headline, ...]
     curves: tuple[CurvePoint, ...]

@@ -36,11 +36,10 @@ class Robustness:
         kind: of perturbation.
         samples: number of samples scored in both forms.
         original, value: mean over the originals, and over their versions.
-        drop_low, drop_high: 95 % interval of the drop, by the bootstrap of originals; None if
-            all share one description.
+        drop_low, drop_high: 95 % interval, by the bootstrap of originals; None if all share one
+            description.
         consistency: share of samples with the same answer: the same entities (for detection,
-            with the same types), and as many texts that are no entity.
-        consistency_low, consistency_high: 95 % interval of the consistency; None as above.
+            with the same types), and as many texts that are no entity. Its interval as above.
     """
 
     run: RunName

@@ -34,10 +34,8 @@ class RunName:
     """The identity of a run: the first columns of every table of results.
 
     Attributes:
-        source: where the figures come from.
         model, strategy: as in the leaderboard.
         dataset: a name, or the names of pooled sets joined by `+`.
-        oracle: whether the system is given gold.
         complete: whether every gold sample is scored.
     """
 
@@ -83,24 +81,17 @@ class EvaluatedRun:
                 return {"h": MASKED_TEXT, "f1": "exact"}
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedRuns:
-    """The runs of a results folder, and why others could not be read."""
-
-    runs: tuple[EvaluatedRun, ...]
-    left_out: tuple[str, ...]
-
-
-def read_evaluated(results: Path) -> EvaluatedRuns:
+def read_evaluated(results: Path) -> tuple[list[EvaluatedRun], tuple[str, ...]]:
     """Score the runs, references and submissions of a results folder.
 
     As in the leaderboard, masking is scored for each run that has both detection and
     query-related answers.
+
+    Returns:
+        The runs, and why others could not be read.
     """
     stored = read_runs(results)
-    return EvaluatedRuns(
-        tuple(part for run in stored.runs for part in evaluated(run)), stored.left_out
-    )
+    return [part for run in stored.runs for part in evaluated(run)], stored.left_out
 
 
 def evaluated(run: Run) -> Iterator[EvaluatedRun]:
@@ -123,9 +114,7 @@ def evaluated(run: Run) -> Iterator[EvaluatedRun]:
 def pooled(runs: Iterable[EvaluatedRun], names: Sequence[str]) -> Iterator[EvaluatedRun]:
     """Pool the runs of each system that has at least two of the named sets.
 
-    Args:
-        runs: of single sets.
-        names: sets that share no sample; a pool has the names of the sets that it joins.
+    The sets must share no sample. A pool has the names of the sets that it joins.
     """
     systems: dict[tuple[Source, str, str, Task], dict[str, EvaluatedRun]] = defaultdict(dict)
     for run in runs:

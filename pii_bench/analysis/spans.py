@@ -50,8 +50,6 @@ class SpanTally:
 
     Attributes:
         labels: the dataset's labels.
-        total: score of all documents.
-        documents: number of documents.
         unscored: number of spans that were not scored, by description.
     """
 
@@ -129,15 +127,15 @@ class SpanTally:
     def _gold(self, document: Document) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
         """Return the gold spans to score, and the places of those without a type."""
         gold, untyped = [], []
-        for span in joined(document, self.labels):
-            meaning = self.labels.get(span[2])
+        for start, end, label in joined(document, self.labels):
+            meaning = self.labels.get(label)
             if meaning is None or meaning.type is None:
-                untyped.append(span[:2])
-                self.unscored[f"gold {span[2]} (no such type)"] += 1
+                untyped.append((start, end))
+                self.unscored[f"gold {label} (no such type)"] += 1
             elif meaning.type not in self.detector.types:
-                self.unscored[f"gold {span[2]} (the detector has no {meaning.type})"] += 1
+                self.unscored[f"gold {label} (the detector has no {meaning.type})"] += 1
             else:
-                gold.append(span)
+                gold.append((start, end, label))
         return gold, untyped
 
     def _predicted(
@@ -173,9 +171,6 @@ class StoredDetector:
     """A `Detector` that returns the stored answers of a run, by text.
 
     Attributes:
-        name: model and prompt.
-        identity: the prompt's hash and the settings.
-        types: the types of its labels.
         unplaced: number of answered values without a type of ours or a place in the text.
     """
 
@@ -223,7 +218,6 @@ class StoredDetector:
         )
 
     def __contains__(self, text: str) -> bool:
-        """Return whether the run has an answer about a text."""
         return text in self._spans
 
     def detect(self, text: str) -> list[DetectedSpan]:

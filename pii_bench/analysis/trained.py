@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import InputFileError
 from pii_bench.systems.encoder import LOG
@@ -13,21 +13,16 @@ from pii_bench.systems.encoder import LOG
 if TYPE_CHECKING:
     from pathlib import Path
 
-_FOLDERS: Final = re.compile(r"[^:]*/")
-
 
 @dataclass(frozen=True, slots=True)
 class Trained:
     """One encoder: its training data and settings, and its scores (0 to 1) on the dev data.
 
     Attributes:
-        weights: name of the folder.
-        head: what labels words.
         frozen: whether only the heads were trained.
         augmented: kinds of augmentation, separated by commas; empty for none.
-        train: training datasets, with the number of samples of each.
-        epochs: number of epochs, with those of the weights that training started from.
-        dev: dev datasets, with the number of samples of each.
+        train, dev: datasets, with the number of samples of each.
+        epochs: with those of the weights that training started from.
         strict_f1, ent_f1: of detection.
         f1: of query-related.
         h: harmonic mean of protection and retention.
@@ -83,4 +78,4 @@ def _epochs(log: dict[str, Any]) -> int:
 
 def _counted(datasets: dict[str, int]) -> str:
     """Format dataset names, without folders, with their numbers of samples."""
-    return ", ".join(f"{_FOLDERS.sub('', name)} {count}" for name, count in datasets.items())
+    return ", ".join(re.sub(r"[^:]*/", "", name) + f" {count}" for name, count in datasets.items())

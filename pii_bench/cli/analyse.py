@@ -44,9 +44,9 @@ def run(arguments: argparse.Namespace) -> bool:
     Without matplotlib no figures are drawn, and a message says how to install it. Return True if
     no stored run was left out.
     """
-    evaluated = read_evaluated(arguments.results)
-    log_left_out(evaluated.left_out)
-    analysis = analyse(evaluated.runs, published_rows())
+    runs, left_out = read_evaluated(arguments.results)
+    log_left_out(left_out)
+    analysis = analyse(runs, published_rows())
     if arguments.json:
         echo_json(records(analysis))
     else:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> bool:
         log(f"no figures: {error}")
     else:
         report(f"analysis: {len(figures)} files of figures in {folder}", as_json=arguments.json)
-    return not evaluated.left_out
+    return not left_out
 
 
 def _print_tables(analysis: Analysis) -> None:

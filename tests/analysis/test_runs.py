@@ -38,16 +38,16 @@ def test_runs_are_scored_as_on_the_leaderboard(tmp_path: Path) -> None:
     store_run(tmp_path / "runs", dataset, "naive-choice", {"s1": AGES["s1"], "s2": FAILED})
     store_run(tmp_path / "reference", dataset, "naive", AGES, model="fake/two")
 
-    found = read_evaluated(tmp_path)
+    runs, left_out = read_evaluated(tmp_path)
 
     rows = collect(tmp_path).rows
-    assert found.left_out == ()
+    assert left_out == ()
     assert [
         (r.name.source, r.name.model, r.name.strategy, r.name.task, r.name.oracle, r.name.complete)
-        for r in found.runs
+        for r in runs
     ] == [(r.source, r.model, r.strategy, r.task, r.oracle, r.complete) for r in rows]
     assert len(rows) == 6
-    for run, row in zip(found.runs, rows, strict=True):
+    for run, row in zip(runs, rows, strict=True):
         for column, metric in run.metrics.items():
             scores = scores_of(run.evaluation, metric, clusters_of(run.samples))
             assert scores is not None
@@ -61,10 +61,9 @@ def test_runs_without_their_dataset_are_left_out_with_the_reason(tmp_path: Path)
     store_run(tmp_path / "runs", gone, "detection", {"s1": ANN})
     (tmp_path / "gone.jsonl").unlink()
 
-    found = read_evaluated(tmp_path)
+    runs, (detection, naive) = read_evaluated(tmp_path)
 
-    assert found.runs == ()
-    detection, naive = found.left_out
+    assert runs == []
     assert detection.startswith(f"runs on {gone.source}: ")
     assert naive.startswith(f"fake/one, naive on {dataset.source}: its file has changed since")
 

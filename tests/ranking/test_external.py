@@ -280,7 +280,7 @@ def test_their_name_is_all_that_names_them(tmp_path: Path, dataset: Dataset) -> 
 def test_they_enter_analysis_diagnosis_report_and_export(tmp_path: Path, dataset: Dataset) -> None:
     keep_submission(tmp_path, "acme", dataset, FAILED)
 
-    analysed = read_evaluated(tmp_path).runs
+    analysed, _ = read_evaluated(tmp_path)
     (diagnosed,) = query_runs(read_runs(tmp_path).runs)
     report = collect_report(tmp_path)
     exported = export_runs(tmp_path, tmp_path / "out", Evaluator(), created=0)

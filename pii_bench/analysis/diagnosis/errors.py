@@ -6,7 +6,7 @@ are texts that leak and texts that are masked needlessly. Each error has exactly
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -99,13 +99,10 @@ ErrorCounts: TypeAlias = Counter[tuple[ErrorClass, Side]]
 
 
 def classify(task: Task, sample: Sample, answer: Prediction) -> ErrorCounts:
-    """Count the errors of one sample by class and side.
+    """Count the errors of one sample in query-related or masking by class and side.
 
-    Args:
-        task: query-related or masking.
-        sample: gold.
-        answer: for masking, the composed prediction. For query-related, the prediction with
-            the `subjects` of the same system's detection answer; None if it has none.
+    For query-related, the `subjects` of the answer are those of the same system's detection
+    answer; None if it has none.
 
     Raises:
         ValueError: the task is detection, or the answer is not scored.
@@ -171,8 +168,17 @@ class _Classifier:
 
     def __init__(self, sample: Sample, subjects: Subjects | None, related: Iterable[str]) -> None:
         self.chosen = text_set(related)
-        self.detected = _types_by_text(subjects or ())
-        self.owners = _owners(sample)
+        self.detected: dict[str, set[str]] = {}
+        for subject in subjects or ():
+            for text, pii_type in subject:
+                types = self.detected.setdefault(normalise(text), set())
+                types.add(normalise_type(pii_type))
+        self.detected.pop("", None)
+        self.owners: dict[str, list[tuple[str, Entity]]] = {}
+        for person in sample.subjects:
+            for entity in person.entities:
+                owners = self.owners.setdefault(normalise(entity.text), [])
+                owners.append((person.id, entity))
         self._has_detection = subjects is not None
         self._locator = locator_of(sample.description)
         self._gold_places = {
@@ -248,23 +254,6 @@ class _Classifier:
         """Return whether any stray among the answered texts touches an annotated text."""
         places = self._gold_places[text]
         return any(overlap(self.places(s), places) for s in answered if s not in self.owners)
-
-
-def _owners(sample: Sample) -> dict[str, list[tuple[str, Entity]]]:
-    owners: defaultdict[str, list[tuple[str, Entity]]] = defaultdict(list)
-    for subject in sample.subjects:
-        for entity in subject.entities:
-            owners[normalise(entity.text)].append((subject.id, entity))
-    return dict(owners)
-
-
-def _types_by_text(subjects: Subjects) -> dict[str, set[str]]:
-    types: defaultdict[str, set[str]] = defaultdict(set)
-    for subject in subjects:
-        for text, pii_type in subject:
-            types[normalise(text)].add(normalise_type(pii_type))
-    types.pop("", None)
-    return dict(types)
 
 
 def _same_kind(entity: Entity, other: Entity) -> bool:

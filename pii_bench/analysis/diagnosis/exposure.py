@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -44,19 +45,19 @@ class Exposure:
     """Counts of what masking hid and left, which add up over samples.
 
     Attributes:
-        unneeded: texts that the query does not need, a number per tier (`TIERS`).
+        unneeded: number of texts that the query does not need, by tier (`TIERS`).
         leaked: those of them that are not masked: part of an occurrence can be read.
-        needed: texts that the query needs.
+        needed: number of texts that the query needs.
         needed_masked: those of them of which no occurrence can be read in full.
-        other: characters outside of annotated texts, without white space.
+        other: number of characters outside of annotated texts, without white space.
         other_masked: those of them that are masked.
         repeated: unneeded texts with more than one occurrence.
         repeated_in_part: those of them with masked and unmasked occurrences.
         repeated_open: those of them without a masked occurrence.
     """
 
-    unneeded: tuple[int, ...] = (0, 0, 0)
-    leaked: tuple[int, ...] = (0, 0, 0)
+    unneeded: Counter[int] = field(default_factory=Counter)
+    leaked: Counter[int] = field(default_factory=Counter)
     needed: int = 0
     needed_masked: int = 0
     other: int = 0
@@ -66,11 +67,8 @@ class Exposure:
     repeated_open: int = 0
 
     def __add__(self, other: Exposure) -> Exposure:
-        return Exposure(
-            unneeded=_add(self.unneeded, other.unneeded),
-            leaked=_add(self.leaked, other.leaked),
-            **{name: getattr(self, name) + getattr(other, name) for name in _NUMBERS},
-        )
+        names = [each.name for each in fields(self)]
+        return Exposure(*(getattr(self, name) + getattr(other, name) for name in names))
 
     @property
     def leak(self) -> float | None:
@@ -80,11 +78,11 @@ class Exposure:
     @property
     def plain_leak(self) -> float | None:
         """Share of unneeded texts that leak, unweighted; None if there are none."""
-        return _rate(sum(self.leaked), sum(self.unneeded))
+        return _rate(self.leaked.total(), self.unneeded.total())
 
     def leak_of(self, tier: int) -> float | None:
         """Return the share of unneeded texts of one tier that leak; None if there are none."""
-        return _rate(self.leaked[tier - 1], self.unneeded[tier - 1])
+        return _rate(self.leaked[tier], self.unneeded[tier])
 
     @property
     def over_masking(self) -> float | None:
@@ -97,51 +95,37 @@ class Exposure:
         return _rate(self.other_masked, self.other)
 
 
-_NUMBERS: Final = tuple(
-    field.name for field in fields(Exposure) if field.name not in {"unneeded", "leaked"}
-)
-
-
 class Judge:
-    """Judges masked versions of one sample's description.
-
-    Args:
-        sample: gold, with a query.
-    """
+    """Judges masked versions of one sample's description; the sample has a query."""
 
     def __init__(self, sample: Sample) -> None:
         self._gold = gold_texts(sample)
-        tiers = tiers_of(sample)
-        # 0 for a needed text, None for one without a place.
-        self._tiers = [
-            (0 if text.needed else tiers[text.text]) if text.spans else None
-            for text in self._gold.texts
-        ]
+        self._tiers = tiers_of(sample)
 
     def judge(self, masked: Iterable[Span]) -> Exposure:
         """Return the exposure with these spans masked; they may overlap."""
         judgement = self._gold.judge(masked)
-        unneeded, leaked = [0] * len(TIERS), [0] * len(TIERS)
+        unneeded, leaked = Counter[int](), Counter[int]()
         needed = needed_masked = repeated = repeated_in_part = repeated_open = 0
-        for text, tier, hidden, readable in zip(
-            self._gold.texts, self._tiers, judgement.hidden, judgement.readable, strict=True
+        for text, hidden, readable in zip(
+            self._gold.texts, judgement.hidden, judgement.readable, strict=True
         ):
-            if tier is None:
+            if not text.spans:
                 continue
-            if tier == 0:
+            if text.needed:
                 needed += 1
                 needed_masked += readable == 0
                 continue
             leaks = hidden < len(text.spans)
-            unneeded[tier - 1] += 1
-            leaked[tier - 1] += leaks
+            unneeded[self._tiers[text.text]] += 1
+            leaked[self._tiers[text.text]] += leaks
             if len(text.spans) > 1:
                 repeated += 1
                 repeated_in_part += leaks and hidden > 0
                 repeated_open += hidden == 0
         return Exposure(
-            unneeded=tuple(unneeded),
-            leaked=tuple(leaked),
+            unneeded=unneeded,
+            leaked=leaked,
             needed=needed,
             needed_masked=needed_masked,
             other=judgement.other,
@@ -175,9 +159,8 @@ class Account:
         samples: number of gold samples with a query.
         answered: number of samples with an answer.
         failed: number of samples that the model failed; the rest are not scored.
-        of_answered: exposure over the answered samples.
-        open: exposure over answered and failed samples, if failed ones pass unmasked.
-        closed: the same, if failed ones are blocked.
+        open, closed: exposure over answered and failed samples, if failed ones pass unmasked, or
+            are blocked.
     """
 
     samples: int
@@ -221,12 +204,7 @@ def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Acc
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidates:
-    """A relevance system with a source of candidates.
-
-    Attributes:
-        relevance: scores the candidates.
-        candidates: returns the entities of a sample: gold, or those of a stored detection run.
-    """
+    """A relevance system, and the entities of a sample: gold, or those of a detection run."""
 
     relevance: Relevance
     candidates: Callable[[Sample], Sequence[Candidate]]
@@ -252,7 +230,6 @@ class CurvePoint:
     Attributes:
         threshold: lowest score of a kept text; infinity masks everything detected.
         own: whether it is the system's own threshold.
-        exposure: over all samples.
     """
 
     threshold: float
@@ -261,11 +238,7 @@ class CurvePoint:
 
 
 def curve(system: ScoredCandidates, samples: Sequence[Sample]) -> list[CurvePoint]:
-    """Return the exposure of a system over a range of thresholds.
-
-    Args:
-        system: relevance system with candidates.
-        samples: gold; those without a query are skipped.
+    """Return the exposure of a system over a range of thresholds; skip samples without a query.
 
     Returns:
         Points at infinity, at up to `POINTS` scores of the system and at its own threshold,
@@ -350,8 +323,7 @@ def find_scores(runs: Iterable[Run]) -> tuple[list[tuple[Run, ScoredCandidates]]
         if current.prompt_sha256 != card.prompt_sha256:
             left_out.append(f"{owner}: its threshold or weights have changed since; run again")
             continue
-        is_gold = card.model == GOLD
-        candidates = gold_candidates if is_gold else _candidates_of(run.detection)
+        candidates = gold_candidates if card.model == GOLD else _candidates_of(run.detection)
         systems.append((run, ScoredCandidates(relevance, candidates)))
     return systems, left_out
 
@@ -360,12 +332,8 @@ def _candidates_of(detection: Run) -> Callable[[Sample], list[Candidate]]:
     return lambda sample: stored_candidates(sample, detection.predictions.get(sample.id))
 
 
-def _weigh(counts: tuple[int, ...]) -> int:
-    return sum(tier * count for tier, count in zip(TIERS, counts, strict=True))
-
-
-def _add(counts: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a + b for a, b in zip(counts, others, strict=True))
+def _weigh(counts: Counter[int]) -> int:
+    return sum(tier * count for tier, count in counts.items())
 
 
 def _rate(part: int, whole: int) -> float | None:

@@ -89,19 +89,20 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
         if (masking := run.masking) is None:
             continue
         found = account(run.dataset.samples, masking)
-        samples = {"gold": found.samples, "answered": found.answered, "failed": found.failed}
         exposures = {ANSWERED: found.of_answered, OPEN: found.open, CLOSED: found.closed}
-        rows += [
-            {
-                **_named(run),
-                **samples,
-                "on_failure": on_failure,
-                **_rates(exposure),
-                **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},
-                **_numbers(exposure),
-            }
-            for on_failure, exposure in exposures.items()
-        ]
+        for on_failure, exposure in exposures.items():
+            rows.append(
+                {
+                    **_named(run),
+                    "gold": found.samples,
+                    "answered": found.answered,
+                    "failed": found.failed,
+                    "on_failure": on_failure,
+                    **_rates(exposure),
+                    **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},
+                    **_numbers(exposure),
+                }
+            )
     rates = [*_RATES, *(f"leak_tier_{tier}" for tier in TIERS)]
     first = [*RUN, "gold", "answered", "failed", "on_failure"]
     frame = pd.DataFrame(rows, columns=[*first, *rates, *_numbers(Exposure())])
@@ -109,10 +110,7 @@ def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> pd.DataFrame:
-    """Return leak and over-masking by threshold.
-
-    Args:
-        scored: runs and their relevance systems (`find_scores`).
+    """Return leak and over-masking by threshold, for runs with their systems (`find_scores`).
 
     Returns:
         Columns of `RUN`, then threshold (infinity keeps nothing), own (whether it is the
@@ -128,10 +126,7 @@ def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> pd.DataFrame:
 
 
 def twin_table(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return reactions to twins, for the runs whose dataset has any.
-
-    Args:
-        runs: all runs, among them those on the originals.
+    """Return reactions to twins, for the runs whose dataset has any; `runs` has the originals too.
 
     Returns:
         Columns of `RUN`, then reaction, against, pairs, failed, undefined, done, rate,
@@ -174,8 +169,8 @@ def _rates(exposure: Exposure) -> dict[str, float | None]:
 
 def _numbers(exposure: Exposure) -> dict[str, int]:
     return {
-        "unneeded": sum(exposure.unneeded),
-        "leaked": sum(exposure.leaked),
+        "unneeded": exposure.unneeded.total(),
+        "leaked": exposure.leaked.total(),
         "needed": exposure.needed,
         "needed_masked": exposure.needed_masked,
         "other_characters": exposure.other,

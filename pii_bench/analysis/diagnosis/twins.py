@@ -6,6 +6,7 @@ answers are compared with each other as sets of texts; whether they are right is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from pii_bench.scorer import normalise
 from pii_bench.scorer.text import text_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.predictions import Prediction
@@ -74,9 +75,6 @@ class TwinRates:
     """How often a system reacts to one kind of twin as expected.
 
     Attributes:
-        reaction: the expected one.
-        against: what the twins are compared with.
-        pairs: number of pairs.
         failed: pairs with a missing or failed answer; they count nowhere else.
         undefined: pairs for which the reaction is undefined (`follows` only).
         done: pairs that show the reaction.
@@ -117,40 +115,30 @@ def is_twin(sample: Sample) -> bool:
 
 
 def twin_rates(twins: Iterable[Asked], originals: Mapping[str, Asked]) -> list[TwinRates]:
-    """Compare twins with their originals, and with each other.
+    """Compare twins (`is_twin`) with their originals, given by id, and with each other.
 
-    Args:
-        twins: samples for which `is_twin` holds.
-        originals: samples and answers by id. A twin whose original is absent, or has another
-            description, makes no pair with it.
+    A twin whose original is absent, or has another description, makes no pair with it.
 
     Returns:
         Rates by reaction and kind of comparison, for those with any pairs.
     """
-    twins = list(twins)
-    paraphrases = {
-        twin.sample.meta["twin_of"]: twin
-        for twin in twins
-        if twin.sample.meta["twin"] == "paraphrase"
-    }
+    by_kind: dict[str, list[Asked]] = {kind: [] for kind in _REACTIONS}
+    for twin in twins:
+        by_kind[twin.sample.meta["twin"]].append(twin)
+    paraphrases = {twin.sample.meta["twin_of"]: twin for twin in by_kind["paraphrase"]}
     rates: list[TwinRates] = []
     for against, firsts in ((Against.ORIGINAL, originals), (Against.PARAPHRASE, paraphrases)):
         for kind, reaction in _REACTIONS.items():
-            pairs = [
-                (first, twin)
-                for first, twin in _pairs(twins, firsts)
-                if twin.sample.meta["twin"] == kind and first is not twin
-            ]
+            pairs = []
+            for twin in by_kind[kind]:
+                first = firsts.get(twin.sample.meta["twin_of"])
+                if first is None or first is twin:
+                    continue
+                if first.sample.description == twin.sample.description:
+                    pairs.append((first, twin))
             if pairs:
                 rates.append(_rate(reaction, against, pairs))
     return rates
-
-
-def _pairs(twins: Sequence[Asked], firsts: Mapping[str, Asked]) -> Iterator[tuple[Asked, Asked]]:
-    for twin in twins:
-        first = firsts.get(twin.sample.meta["twin_of"])
-        if first is not None and first.sample.description == twin.sample.description:
-            yield first, twin
 
 
 def _rate(reaction: Reaction, against: Against, pairs: Sequence[tuple[Asked, Asked]]) -> TwinRates:
@@ -188,22 +176,21 @@ def _follows(first: Asked, turned: Asked) -> bool | None:
     if not answered:
         return None
     return all(
-        others.get(category, frozenset()) & after and not theirs[category] & after
+        after & others.get(category, set()) and not after & theirs[category]
         for category in answered
     )
 
 
-def _needed_by_category(sample: Sample) -> dict[str, frozenset[str]]:
+def _needed_by_category(sample: Sample) -> dict[str, set[str]]:
     """Return the related texts by category, or by type if an entity has no category."""
     entities = {
         (subject.id, normalise(entity.text)): entity
         for subject in sample.subjects
         for entity in subject.entities
     }
-    needed: dict[str, frozenset[str]] = {}
+    needed: defaultdict[str, set[str]] = defaultdict(set)
     for related in sample.related:
         text = normalise(related.text)
         entity = entities[related.subject, text]
-        category = entity.category or entity.type
-        needed[category] = needed.get(category, frozenset()) | {text}
-    return needed
+        needed[entity.category or entity.type].add(text)
+    return dict(needed)

@@ -254,5 +254,5 @@ def test_the_classes_add_up_to_what_the_scorer_counts(
         assert by_side[NEGATIVE] == counts.gold - counts.matched
     elif chosen is not None and detected is not None:
         exposure = judge_answer(sample, answer)
-        assert by_side[NEGATIVE] == sum(exposure.leaked)
+        assert by_side[NEGATIVE] == exposure.leaked.total()
         assert by_side[POSITIVE] >= exposure.needed_masked

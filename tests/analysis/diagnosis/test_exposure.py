@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pii_bench.analysis.diagnosis.exposure import (
     POINTS,
+    TIERS,
     Account,
     Exposure,
     Judge,
@@ -20,7 +22,6 @@ from pii_bench.analysis.diagnosis.exposure import (
     judge_answer,
     stored_candidates,
 )
-from pii_bench.datasets.sample import Entity, Subject
 from pii_bench.errors import MissingExtraError
 from pii_bench.masking import mask
 from pii_bench.masking.masked import make_plan
@@ -36,50 +37,47 @@ if TYPE_CHECKING:
 
 NEEDED = ("Acme Tools", "Oslo")
 
+
+def tiers(one: int, two: int, three: int) -> Counter[int]:
+    return Counter({1: one, 2: two, 3: three})
+
+
 # Unneeded: two names of tier 3; two ages, an employer and a city of tier 2.
 # Other than PII: ", , is with in ." twice and "sells 7 saws.", 11 characters each.
-PERFECT = Exposure(unneeded=(0, 4, 2), needed=2, other=33)
+PERFECT = Exposure(unneeded=tiers(0, 4, 2), needed=2, other=33)
 
 
 def spans_of(*texts: str) -> list[tuple[int, int]]:
-    plan = make_plan(DESCRIPTION, [(text, "PER") for text in texts], ())
-    return plan.spans
+    return make_plan(DESCRIPTION, [(text, "PER") for text in texts], ()).spans
 
 
-def masked(*texts: str) -> Exposure:
-    return Judge(couple()).judge(spans_of(*texts))
+@pytest.mark.parametrize(
+    ("masked", "changes"),
+    [
+        (["Ann Lee", "Bo Ray", "32"], {}),
+        (["Ann Lee", "32"], {"leaked": tiers(0, 0, 1)}),
+        # A part that can be read is a leak.
+        (["Ann", "Bo Ray", "32"], {"leaked": tiers(0, 0, 1)}),
+        (["Ann", "Lee", "Bo Ray", "32"], {}),
+        (["Ann Lee", "Bo Ray", "32", "Oslo", "saws"], {"needed_masked": 1, "other_masked": 4}),
+        # A wider mask hides what is in it: two commas and "is" are no PII.
+        (["Ann Lee, 32, is", "Bo Ray"], {"other_masked": 4}),
+    ],
+)
+def test_what_a_masking_leaks_and_hides(masked: list[str], changes: dict[str, Any]) -> None:
+    exposure = Judge(couple()).judge(spans_of(*masked, "40", "Initech", "Lima"))
+
+    assert exposure == replace(PERFECT, **changes)
 
 
-def test_what_is_not_needed_and_not_masked_leaks() -> None:
-    exposure = masked("Ann Lee", "32", "40", "Initech", "Lima")
+def test_rates_of_an_exposure() -> None:
+    exposure = replace(PERFECT, leaked=tiers(0, 0, 1), needed_masked=1, other_masked=4)
 
-    assert exposure == replace(PERFECT, leaked=(0, 0, 1))
     assert exposure.leak == 3 / 14
     assert exposure.plain_leak == 1 / 6
-    assert exposure.leak_of(3) == 1 / 2
-    assert exposure.leak_of(2) == 0
-    assert exposure.leak_of(1) is None
-    assert exposure.over_masking == 0
-    assert exposure.text_over_masking == 0
-
-
-def test_what_is_needed_and_masked_is_over_masked() -> None:
-    exposure = masked("Ann Lee", "Bo Ray", "32", "40", "Initech", "Lima", "Oslo", "saws")
-
-    assert exposure == replace(PERFECT, needed_masked=1, other_masked=4)
-    assert (exposure.leak, exposure.over_masking) == (0, 1 / 2)
+    assert [exposure.leak_of(tier) for tier in TIERS] == [None, 0, 1 / 2]
+    assert exposure.over_masking == 1 / 2
     assert exposure.text_over_masking == 4 / 33
-
-
-def test_a_part_that_can_be_read_is_a_leak() -> None:
-    assert masked("Ann", "Bo Ray", "32", "40", "Initech", "Lima").leaked == (0, 0, 1)
-    assert masked("Ann", "Lee", "Bo Ray", "32", "40", "Initech", "Lima").leaked == (0, 0, 0)
-
-
-def test_a_wider_mask_hides_what_is_in_it() -> None:
-    exposure = masked("Ann Lee, 32, is", "Bo Ray", "40", "Initech", "Lima")
-
-    assert exposure == replace(PERFECT, other_masked=len(",,is"))
 
 
 def test_a_needed_text_can_be_read_as_long_as_one_occurrence_is_whole() -> None:
@@ -106,7 +104,7 @@ def test_a_repeated_text_is_masked_at_all_its_places_some_or_none(
     exposure = Judge(couple((("A", "Oslo"),))).judge(hidden)
 
     counts = exposure.repeated, exposure.repeated_in_part, exposure.repeated_open
-    assert (counts, exposure.leaked) == (repeated, (0, leaked, 2))
+    assert (counts, exposure.leaked) == (repeated, tiers(0, leaked, 2))
 
 
 def test_a_leak_is_judged_on_what_was_masked_and_nothing_else() -> None:
@@ -118,19 +116,7 @@ def test_a_leak_is_judged_on_what_was_masked_and_nothing_else() -> None:
 
     # What is kept stays in the masked text, so that half of the name can be read.
     assert mask(text, entities, ("Dalrymple",)).text == "She left Dalrymple <Organisation>."
-    assert judge_answer(sample, answer).leaked == (0, 1, 0)
-
-
-def test_what_is_written_otherwise_is_masked_too_and_leaks_no_more() -> None:
-    text = "Acme Corp pays. ACME Corp and Acme\u00a0Corp\u2019s owner."
-    entity = Entity("Acme Corp", "ORG", "Company Name", ((0, 9), (16, 25), (30, 39)))
-    sample = replace(couple((), description=text, people={}), subjects=(Subject("A", (entity,)),))
-    answer = Prediction(Status.OK, ((("Acme Corp", "ORG"),),), ())
-
-    assert mask(text, [("Acme Corp", "ORG")]).text == (
-        "<Organisation> pays. <Organisation> and <Organisation>\u2019s owner."
-    )
-    assert judge_answer(sample, answer).leaked == (0, 0, 0)
+    assert judge_answer(sample, answer).leaked == tiers(0, 1, 0)
 
 
 def test_one_text_of_two_people_is_needed_if_either_needs_it() -> None:
@@ -139,14 +125,14 @@ def test_one_text_of_two_people_is_needed_if_either_needs_it() -> None:
 
     exposure = Judge(sample).judge([])
 
-    assert (exposure.needed, exposure.unneeded) == (1, (0, 0, 0))
+    assert (exposure.needed, exposure.unneeded) == (1, tiers(0, 0, 0))
     assert exposure.leak is None
 
 
 def test_a_text_of_two_tiers_has_the_higher() -> None:
     people = {"A": [("7", "DEM", "Age"), ("7", "DATETIME", "Duration")]}
 
-    assert Judge(couple((), people=people)).judge([]).leaked == (0, 1, 0)
+    assert Judge(couple((), people=people)).judge([]).leaked == tiers(0, 1, 0)
 
 
 def test_an_answer_masks_what_it_detects_and_does_not_need() -> None:
@@ -176,7 +162,7 @@ def test_a_failed_sample_is_open_or_closed() -> None:
         answered=1,
         failed=1,
         of_answered=PERFECT,
-        open=PERFECT + replace(PERFECT, leaked=(0, 4, 2)),
+        open=PERFECT + replace(PERFECT, leaked=tiers(0, 4, 2)),
         closed=PERFECT + replace(PERFECT, needed_masked=2, other_masked=33),
     )
     assert (found.open.leak, found.open.over_masking) == (1 / 2, 0)
@@ -206,7 +192,7 @@ def test_more_masking_never_leaks_more_nor_hides_less(
 
     less, larger = judge.judge(spans), judge.judge([*spans, *more])
 
-    assert all(a >= b for a, b in zip(less.leaked, larger.leaked, strict=True))
+    assert less.leaked >= larger.leaked
     assert less.needed_masked <= larger.needed_masked
     assert less.other_masked <= larger.other_masked
     assert judge.judge([(0, len(DESCRIPTION))]) == replace(
@@ -267,19 +253,20 @@ def test_it_goes_from_keeping_nothing_to_keeping_all_that_has_a_chance() -> None
     ]
 
 
-def test_what_is_not_detected_leaks_at_every_threshold() -> None:
-    scores = {text: score for text, score in SCORES.items() if text != "Bo Ray"}
+@pytest.mark.parametrize(
+    ("scores", "own", "leaked"),
+    [
+        # What is not detected leaks at every threshold,
+        ({text: score for text, score in SCORES.items() if text != "Bo Ray"}, 0.5, 1),
+        # what has no chance is masked at every threshold.
+        (SCORES, -math.inf, 0),
+    ],
+)
+def test_what_no_threshold_changes(scores: dict[str, float], own: float, leaked: int) -> None:
+    points = curve(fixed(scores, own), [couple()])
 
-    points = curve(fixed(scores), [couple()])
-
-    assert [p.exposure.leaked[2] for p in points] == [1] * 6
-
-
-def test_what_has_no_chance_is_masked_at_every_threshold() -> None:
-    points = curve(fixed(SCORES, -math.inf), [couple()])
-
-    assert points[-1].own
-    assert [p.exposure.leaked[2] for p in points] == [0] * 6
+    assert [p.exposure.leaked[3] for p in points] == [leaked] * 6
+    assert [p.threshold for p in points if p.own] == [own]
 
 
 def test_samples_without_a_query_do_not_count() -> None:
@@ -351,12 +338,10 @@ def test_a_relevance_system_gives_the_scores_of_its_run_again() -> None:
     ((found, system),), left_out = find_scores([run])
 
     relevance = build_relevance("keyword")
-    candidates = gold_candidates(SAMPLE)
+    scores = relevance.scores(SAMPLE.query or "", SAMPLE.description, gold_candidates(SAMPLE))
     assert (found, left_out) == (run, [])
     assert system.relevance.threshold == relevance.threshold
-    assert [*system.scores(SAMPLE).values()] == relevance.scores(
-        SAMPLE.query or "", SAMPLE.description, candidates
-    )
+    assert [*system.scores(SAMPLE).values()] == scores
 
 
 def test_a_detectors_entities_are_those_that_it_answered() -> None:
