@@ -56,10 +56,7 @@ class Figures:
 
 
 def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
-    """Draw every figure that shows a run of ours, and save it as SVG and PNG.
-
-    Returns:
-        The files.
+    """Draw every figure that shows a run of ours, save it as SVG and PNG, and return the files.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -74,11 +71,7 @@ def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
 
 
 def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures:
-    """Draw the figures of runs and return them as SVG with captions.
-
-    Args:
-        runs: runs on single sets.
-        published: the published scores.
+    """Draw the figures of runs on single sets and return them as SVG with captions.
 
     Raises:
         InputFileError: a published table is broken.

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pii_bench.analysis.agreement import Agreement
-    from pii_bench.analysis.figures.style import Shown
     from pii_bench.analysis.means import CurvePoint, Factor, Headline, Tradeoff
     from pii_bench.analysis.results import Analysis
+    from pii_bench.analysis.runs import RunName
 
 
 _METRICS: Final = (
@@ -99,9 +99,9 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
 def _share_figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
     for task, metric, rule in _RULES:
         systems = shown(analysis.curves, task, metric)
-        if systems is None:
+        if not systems:
             continue
-        shares = [s for s in analysis.recall if s.run in systems.runs and s.rule is rule]
+        shares = [s for s in analysis.recall if s.run in systems and s.rule is rule]
         if types := [share for share in shares if share.level == "type"]:
             yield f"types-{task}", draw_types(types, systems)
         if categories := [share for share in shares if share.level == "category"]:
@@ -134,28 +134,26 @@ def _dropped(analysis: Analysis, task: Task, metric: str) -> list[Headline]:
     ]
 
 
-def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Figure:
+def draw_curves(points: Sequence[CurvePoint], systems: Sequence[RunName], label: str) -> Figure:
     """Draw the curves of systems, with their intervals and the number of samples in each bin.
 
-    Lines are interrupted at bins without samples.
-
-    Args:
-        points: of one task and metric.
-        systems: the systems to draw.
-        label: the metric.
+    The points are of one task and one metric, the label. Lines are interrupted at bins without
+    samples.
     """
-    kept = [point for point in points if point.run in systems.runs]
+    kept = [point for point in points if point.run in systems]
     factors = [f for f in FACTORS.values() if any(p.factor == f.name for p in kept)]
-    figure = Figure(figsize=(WIDTH, 2.25 * ((len(factors) + 1) // 2)), layout="constrained")
-    panels = figure.subplots((len(factors) + 1) // 2, 2, sharey=True, squeeze=False).ravel()
+    rows = ceil(len(factors) / 2)
+    figure = Figure(figsize=(WIDTH, 2.25 * rows), layout="constrained")
+    panels = figure.subplots(rows, 2, sharey=True, squeeze=False).ravel()
     for factor, panel in zip(factors, panels, strict=False):
         _shade(panel, factor, points, systems)
         _draw_panel(panel, factor, [p for p in kept if p.factor == factor.name], systems)
     for panel in panels[::2]:
-        panel.set_ylabel(f"{label}, {systems.dataset}")
-    panels[0].set_ylim(*_limits(kept))
-    panels[0].yaxis.set_major_locator(MultipleLocator(0.2 if _limits(kept)[0] < 0.5 else 0.1))
-    handles = keys_of(systems.runs)
+        panel.set_ylabel(f"{label}, {systems[0].dataset}")
+    lowest, highest = _limits(kept)
+    panels[0].set_ylim(lowest, highest)
+    panels[0].yaxis.set_major_locator(MultipleLocator(0.2 if lowest < 0.5 else 0.1))
+    handles = keys_of(systems)
     if len(factors) < len(panels):
         panels[-1].set_axis_off()
         panels[-1].legend(handles=handles, loc="center")
@@ -165,9 +163,11 @@ def draw_curves(points: Sequence[CurvePoint], systems: Shown, label: str) -> Fig
     return figure
 
 
-def _shade(panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Shown) -> None:
+def _shade(
+    panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Sequence[RunName]
+) -> None:
     """For sets taken as one, mark the bins whose samples are mostly from the last set."""
-    run = systems.runs[0]
+    run = systems[0]
     last = run.dataset.rpartition("+")[2]
     part_run = replace(run, dataset=last)
     own = [point for point in points if point.factor == factor.name]
@@ -181,10 +181,12 @@ def _shade(panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: S
     note(panel, last, (sum(ends) / 2, 1), (0, 1))
 
 
-def _draw_panel(panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Shown) -> None:
-    for number, run in enumerate(systems.runs):
+def _draw_panel(
+    panel: Axes, factor: Factor, points: Sequence[CurvePoint], systems: Sequence[RunName]
+) -> None:
+    for number, run in enumerate(systems):
         series = SERIES[number]
-        shift = _DODGE * (number - (len(systems.runs) - 1) / 2)
+        shift = _DODGE * (number - (len(systems) - 1) / 2)
         own = [point for point in points if point.run == run]
         for part in _unbroken(own, factor):
             places = [factor.place_of(point.low) + shift for point in part]
@@ -243,10 +245,9 @@ def _limits(points: Sequence[CurvePoint]) -> tuple[float, float]:
 
 
 def chosen(tradeoffs: Sequence[Tradeoff]) -> list[Tradeoff]:
-    """Choose the complete runs on the set with most of them, sorted by H, oracles last.
+    """Choose at most 20 complete runs on the set with most of them, sorted by H, oracles last.
 
-    Returns:
-        At most 20; none if there are fewer than two, since nothing can be compared.
+    None if there are fewer than two, since nothing can be compared.
     """
     kept = preferred(tradeoff.run for tradeoff in tradeoffs)
     systems = Counter(run.dataset for run in kept)

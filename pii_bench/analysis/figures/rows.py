@@ -17,15 +17,15 @@ from pii_bench.ranking.rows import Source
 from pii_bench.taxonomy import CATEGORIES, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
     from pii_bench.analysis.agreement import Agreement
-    from pii_bench.analysis.figures.style import Shown
     from pii_bench.analysis.means import Headline
     from pii_bench.analysis.recall import Share
     from pii_bench.analysis.robustness import Robustness
+    from pii_bench.analysis.runs import RunName
 
 SETS: Final = ("+".join(BASE), *HARDER)
 
@@ -51,19 +51,21 @@ _RATES: Final = {"recall": "Recall", "precision": "Precision", "f1": "F1"}
 def draw_drops(headlines: Sequence[Headline], label: str) -> Figure:
     """Draw the scores of each system on the three sets, with the intervals of our runs.
 
-    Our runs are above the published ones, sorted by score on the first set, oracles last.
-
-    Args:
-        headlines: of one task and metric on `SETS`, of systems that are complete on the first
-            set and at least one other.
-        label: the metric.
+    Our runs are above the published ones, sorted by score on the first set, oracles last. The
+    headlines are of one metric, the label, and of systems that are complete on the first set and
+    at least one other.
     """
+
+    def order(sets: Mapping[str, Headline]) -> tuple[bool, bool, float]:
+        base = sets[SETS[0]]
+        return _is_published(base), base.run.oracle, -base.value
+
     systems: dict[tuple[bool, str, str], dict[str, Headline]] = {}
     for headline in headlines:
         run = headline.run
         system = _is_published(headline), run.model, run.strategy
         systems.setdefault(system, {})[run.dataset] = headline
-    rows = sorted(systems.values(), key=lambda sets: _order(sets[SETS[0]]))
+    rows = sorted(systems.values(), key=order)
     figure = Figure(figsize=(WIDTH, _SYSTEM_ROW * len(rows) + 0.85), layout="constrained")
     panel = figure.subplots()
     for place, sets in enumerate(rows):
@@ -97,10 +99,6 @@ def _is_published(headline: Headline) -> bool:
     return headline.run.source is Source.PUBLISHED
 
 
-def _order(base: Headline) -> tuple[bool, bool, float]:
-    return _is_published(base), base.run.oracle, -base.value
-
-
 def _keys(headlines: Sequence[Headline]) -> list[Line2D]:
     """Return a legend entry per set, with the number of samples of our runs."""
     drawn = {each.run.dataset for each in headlines}
@@ -119,59 +117,41 @@ def _keys(headlines: Sequence[Headline]) -> list[Line2D]:
     ]
 
 
-def draw_robustness(drops: Sequence[Robustness], systems: Shown, label: str) -> Figure:
-    """Draw the drops of systems by perturbation, with their intervals.
-
-    Args:
-        drops: of one task and metric.
-        systems: the systems to draw, in order.
-        label: the metric.
-    """
-    kept = [drop for drop in drops if drop.run in systems.runs]
+def draw_robustness(drops: Sequence[Robustness], systems: Sequence[RunName], label: str) -> Figure:
+    """Draw the drops of systems in one metric, the label, by perturbation, with intervals."""
+    kept = [drop for drop in drops if drop.run in systems]
     kinds = list(dict.fromkeys(drop.kind for drop in kept))
-    count = len(systems.runs)
+    count = len(systems)
     size = WIDTH, _MARK * (count + 1) * len(kinds) + 1.1
     figure = Figure(figsize=size, layout="constrained")
     panel = figure.subplots()
     for drop in kept:
-        number = systems.runs.index(drop.run)
+        number = systems.index(drop.run)
         y = kinds.index(drop.kind) + (number - (count - 1) / 2) / (count + 1)
-        _mark(panel, number, drop.drop, y)
+        _mark(panel, number, drop.drop, y, hollow=False)
         _interval(panel, number, y, 1.6, drop.drop_low, drop.drop_high)
     panel.axvline(0, color=GREY, linewidth=0.7, zorder=1)
     _label(panel, kinds)
     panel.set_xlabel(f"Drop of {label}")
-    keys = keys_of(systems.runs, line=False)
+    keys = keys_of(systems, line=False)
     figure.legend(handles=keys, loc="outside upper center", ncols=_LEGEND_COLUMNS)
     return figure
 
 
-def draw_types(shares: Sequence[Share], systems: Shown) -> Figure:
-    """Draw recall by type, and precision and F1 if the predictions name types.
-
-    Args:
-        shares: of types, for one task and rule.
-        systems: the systems to draw.
-    """
-    kept = [share for share in shares if share.run in systems.runs]
-    names = list(dict.fromkeys(share.name for share in kept))
-    typed = any(share.predicted is not None for share in kept)
+def draw_types(shares: Sequence[Share], systems: Sequence[RunName]) -> Figure:
+    """Draw recall by type, and precision and F1 if the predictions name types."""
+    names = list(dict.fromkeys(share.name for share in shares))
+    typed = any(share.predicted is not None for share in shares)
     columns = [(rate, names) for rate in (_RATES if typed else ["recall"])]
-    row_height = max(_TYPE_ROW, _TYPE_DOT * len(systems.runs))
-    return _draw_shares(kept, systems, columns, "Type", row_height)
+    row_height = max(_TYPE_ROW, _TYPE_DOT * len(systems))
+    return _draw_shares(shares, systems, columns, "Type", row_height)
 
 
-def draw_categories(shares: Sequence[Share], systems: Shown) -> Figure:
-    """Draw recall by category, grouped by type in two columns.
-
-    Args:
-        shares: of categories, for one task and rule.
-        systems: the systems to draw.
-    """
-    kept = [share for share in shares if share.run in systems.runs]
-    columns = [("recall", names) for names in _in_two({share.name for share in kept})]
-    row_height = max(_CATEGORY_ROW, _CATEGORY_DOT * len(systems.runs))
-    return _draw_shares(kept, systems, columns, "Category", row_height)
+def draw_categories(shares: Sequence[Share], systems: Sequence[RunName]) -> Figure:
+    """Draw recall by category, grouped by type in two columns."""
+    columns = [("recall", names) for names in _in_two({share.name for share in shares})]
+    row_height = max(_CATEGORY_ROW, _CATEGORY_DOT * len(systems))
+    return _draw_shares(shares, systems, columns, "Category", row_height)
 
 
 def _in_two(present: set[str]) -> tuple[list[str], list[str]]:
@@ -194,7 +174,7 @@ def _in_two(present: set[str]) -> tuple[list[str], list[str]]:
 
 def _draw_shares(
     shares: Sequence[Share],
-    systems: Shown,
+    systems: Sequence[RunName],
     columns: Sequence[tuple[str, Sequence[str]]],
     kind: Literal["Type", "Category"],
     row_height: float,
@@ -214,9 +194,9 @@ def _draw_shares(
         panel.set_ylim(longest - 0.5, -0.5)
         if panel is panels[0] or not same_rows:
             panel.set_ylabel(f"{kind} (gold entities)")
-        panel.set_xlabel(_RATES[rate] + (f", {systems.dataset}" if rate == "recall" else ""))
+        panel.set_xlabel(_RATES[rate] + (f", {systems[0].dataset}" if rate == "recall" else ""))
     figure.legend(
-        handles=keys_of(systems.runs, line=False),
+        handles=keys_of(systems, line=False),
         loc="outside upper center",
         ncols=_LEGEND_COLUMNS if wide else 1,
         handlelength=1.2,
@@ -225,12 +205,16 @@ def _draw_shares(
 
 
 def _draw_dots(
-    panel: Axes, names: Sequence[str], shares: Sequence[Share], rate: str, systems: Shown
+    panel: Axes,
+    names: Sequence[str],
+    shares: Sequence[Share],
+    rate: str,
+    systems: Sequence[RunName],
 ) -> None:
     by_run_and_name = {(share.run, share.name): share for share in shares}
-    count = len(systems.runs)
+    count = len(systems)
     step = min(_STEP, _SPREAD / max(count - 1, 1))
-    for number, run in enumerate(systems.runs):
+    for number, run in enumerate(systems):
         values, places = [], []
         for place, name in enumerate(names):
             share = by_run_and_name.get((run, name))
@@ -265,7 +249,7 @@ def _band(panel: Axes, types: Sequence[str]) -> None:
             panel.text(0.015, place, kind, va="center", fontsize=6.5, color=GREY)
 
 
-def _mark(panel: Axes, number: int, x: float, y: float, *, hollow: bool = False) -> None:
+def _mark(panel: Axes, number: int, x: float, y: float, *, hollow: bool) -> None:
     color = SERIES[number].color
     panel.plot(
         x,
@@ -302,9 +286,6 @@ def draw_agreement(agreements: Sequence[Agreement]) -> Figure:
 
     Each cell shows rho, the mean PCS and the number of systems. A larger rho is darker; a cell
     without rho is white.
-
-    Args:
-        agreements: of one task and metric, between single sets.
     """
     ours, published, both = "Ours", "Published", "Ours (rows) and published"
     tables: dict[str, list[Agreement]] = {ours: [], published: [], both: []}

@@ -118,14 +118,9 @@ def note(
 ) -> None:
     """Write a small grey remark below or above the axes.
 
-    Args:
-        panel: the axes.
-        text: the remark.
-        at: its anchor: x in data coordinates, or as a fraction of the width if `x_data` is
-            False; y as a fraction of the height.
-        shift: offset from the anchor in points; with a positive y the text is above it.
-        x_data: whether x is in data coordinates.
-        align: horizontal alignment of the text at the anchor.
+    Its anchor `at` has x in data coordinates, or as a fraction of the width if `x_data` is False,
+    and y as a fraction of the height. `shift` is the offset from it in points; with a positive y
+    the text is above it.
     """
     panel.annotate(
         text,
@@ -169,23 +164,8 @@ def file_of(figure: Figure, kind: str) -> bytes:
     return content.getvalue()
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The dataset and the systems of a figure.
-
-    Attributes:
-        dataset: the set, or sets taken as one, that most systems are complete on; with ties, the
-            one with the most samples.
-        runs: at most as many as `SERIES`, sorted by score, oracles last. The best run of each
-            model is chosen first, then the second best and so on, then oracles.
-    """
-
-    dataset: str
-    runs: tuple[RunName, ...]
-
-
-def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None:
-    """Choose the systems of a figure; None if no run is complete."""
+def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> list[RunName]:
+    """Choose the runs of a figure as `best` does."""
     return best(
         (point.run, point.samples, point.value)
         for point in points
@@ -193,8 +173,12 @@ def shown(points: Sequence[CurvePoint], task: Task, metric: str) -> Shown | None
     )
 
 
-def best(scores: Iterable[tuple[RunName, int, float]]) -> Shown | None:
-    """Choose the runs with the best mean score; None if no run is complete.
+def best(scores: Iterable[tuple[RunName, int, float]]) -> list[RunName]:
+    """Choose complete runs, at most as many as `SERIES`, sorted by mean score, oracles last.
+
+    They are on one set, or sets taken as one: that with most complete systems; with ties, with the
+    most samples. The best run of each model is chosen first, then the second best and so on, then
+    oracles.
 
     Args:
         scores: run, number of samples and mean score over them; any number for each run.
@@ -206,23 +190,24 @@ def best(scores: Iterable[tuple[RunName, int, float]]) -> Shown | None:
         sums[run] += samples * value
     kept = preferred(counts)
     if not kept:
-        return None
-    systems = Counter(run.dataset for run in kept)
-    sizes: dict[str, int] = {}
+        return []
+    sizes: defaultdict[str, list[int]] = defaultdict(list)
     for run in kept:
-        sizes[run.dataset] = max(sizes.get(run.dataset, 0), counts[run])
-    dataset = min(systems, key=lambda name: (-systems[name], -sizes[name], name))
+        sizes[run.dataset].append(counts[run])
+    dataset = min(sizes, key=lambda name: (-len(sizes[name]), -max(sizes[name]), name))
     ordered = sorted(
         (run for run in kept if run.dataset == dataset),
         key=lambda run: (run.oracle, -sums[run] / counts[run], run.model, run.strategy),
     )
-    ranks: dict[RunName, int] = {}  # among the runs of the same model
-    seen: Counter[tuple[str, bool]] = Counter()
+    by_model: defaultdict[tuple[str, bool], list[RunName]] = defaultdict(list)
     for run in ordered:
-        ranks[run] = seen[run.model, run.oracle]
-        seen[run.model, run.oracle] += 1
-    chosen = set(sorted(ordered, key=lambda run: (run.oracle, ranks[run]))[: len(SERIES)])
-    return Shown(dataset, tuple(run for run in ordered if run in chosen))
+        by_model[run.model, run.oracle].append(run)
+
+    def turn(run: RunName) -> tuple[bool, int]:
+        return run.oracle, by_model[run.model, run.oracle].index(run)
+
+    chosen = sorted(ordered, key=turn)[: len(SERIES)]
+    return [run for run in ordered if run in chosen]
 
 
 def names_of(runs: Sequence[RunName]) -> Mapping[RunName, str]:

@@ -14,7 +14,6 @@ from pii_bench.analysis.figures import (
     style,
 )
 from pii_bench.analysis.figures.draw import chosen, draw_curves
-from pii_bench.analysis.figures.style import Shown
 from pii_bench.analysis.means import CurvePoint, Tradeoff
 from pii_bench.analysis.results import Analysis, analyse
 from pii_bench.errors import MissingExtraError
@@ -130,7 +129,6 @@ def test_without_matplotlib_the_install_command_is_shown(
 
 
 RUN = run_name("single+distract")
-SHOWN = Shown(RUN.dataset, (RUN,))
 
 
 def some_points() -> list[CurvePoint]:
@@ -148,7 +146,7 @@ def some_points() -> list[CurvePoint]:
 
 
 def test_each_size_has_a_labelled_panel() -> None:
-    figure = draw_curves(some_points(), SHOWN, "F1")
+    figure = draw_curves(some_points(), [RUN], "F1")
 
     labels = [panel.get_xlabel() for panel in figure.axes]
     assert labels == [
@@ -164,13 +162,13 @@ def test_each_size_has_a_labelled_panel() -> None:
 
 
 def test_a_line_stops_where_a_bin_has_no_samples() -> None:
-    panel = draw_curves(some_points(), SHOWN, "F1").axes[0]
+    panel = draw_curves(some_points(), [RUN], "F1").axes[0]
 
     assert points(panel) == [[(1.0, 0.6), (2.0, 0.5)], [(7.0, 0.3)]]
 
 
 def test_wide_bins_are_labelled_at_their_ends() -> None:
-    panel = draw_curves(some_points(), SHOWN, "F1").axes[1]
+    panel = draw_curves(some_points(), [RUN], "F1").axes[1]
 
     ticks = [tick.get_text() for tick in panel.get_xticklabels()]
     assert ticks == ["6", "9", "12", "16", "33", "45"]
@@ -180,7 +178,7 @@ def test_wide_bins_are_labelled_at_their_ends() -> None:
 
 
 def test_bins_of_the_last_set_are_marked() -> None:
-    figure = draw_curves(some_points(), SHOWN, "F1")
+    figure = draw_curves(some_points(), [RUN], "F1")
 
     assert texts(figure).count("distract") == 4
 
@@ -188,7 +186,7 @@ def test_bins_of_the_last_set_are_marked() -> None:
 def test_no_bin_is_marked_for_a_single_set() -> None:
     alone = [CurvePoint(run_name(), "f1", "characters", 501, 750, 9, 0.5)]
 
-    figure = draw_curves(alone, Shown("single", (run_name(),)), "F1")
+    figure = draw_curves(alone, [run_name()], "F1")
 
     assert "single" not in texts(figure)
     assert [panel.get_xlabel() for panel in figure.axes if panel.axison] == [
@@ -200,7 +198,7 @@ def test_only_shown_systems_are_drawn() -> None:
     other = run_name("single+distract", model="fake/two")
     more = [*some_points(), CurvePoint(other, "f1", "subjects", 1, 1, 60, 0.9)]
 
-    panel = draw_curves(more, SHOWN, "F1").axes[0]
+    panel = draw_curves(more, [RUN], "F1").axes[0]
 
     assert max(y for line in points(panel) for _, y in line) == 0.6
 

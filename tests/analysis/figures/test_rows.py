@@ -14,7 +14,6 @@ from pii_bench.analysis.figures.rows import (
     draw_robustness,
     draw_types,
 )
-from pii_bench.analysis.figures.style import Shown
 from pii_bench.analysis.recall import Rule, Share
 from pii_bench.analysis.robustness import Robustness
 from pii_bench.ranking.rows import Source
@@ -83,7 +82,7 @@ def test_robustness_has_a_row_per_kind_and_a_mark_per_system() -> None:
     drops = [drop("typos", 0.7), drop("ocr", 0.8), drop("typos", 0.6, "fake/two")]
     drops.append(drop("typos", 0.1, "fake/three"))
 
-    figure = draw_robustness(drops, Shown("small", (ONE, TWO)), "F1")
+    figure = draw_robustness(drops, [ONE, TWO], "F1")
 
     (panel,) = figure.axes
     assert panel.get_xlabel() == "Drop of F1"
@@ -110,7 +109,7 @@ def dots(panel: Axes) -> list[tuple[float, float]]:
 def test_types_of_detection_have_recall_precision_and_f1() -> None:
     shares = [share("PER", 3, 4, 6, DETECTION), share("ORG", 0, 2, 0, DETECTION)]
 
-    figure = draw_types(shares, Shown("single", (DETECTION,)))
+    figure = draw_types(shares, [DETECTION])
 
     recall, precision, f1 = figure.axes
     assert rows(recall) == ["PER (6)", "ORG (0)"]
@@ -125,7 +124,7 @@ def test_types_of_query_related_have_only_recall_and_dots_do_not_overlap() -> No
     other = run_name(model="fake/two")
     shares = [share("DEM", 1, None, 4, ASKED), share("DEM", 1, None, 4, other)]
 
-    figure = draw_types(shares, Shown("single", (ASKED, other)))
+    figure = draw_types(shares, [ASKED, other])
 
     (recall,) = figure.axes
     assert dots(recall) == [(0.25, -0.1), (0.25, 0.1)]
@@ -138,7 +137,7 @@ def test_categories_are_split_into_two_columns() -> None:
         for name in names
     ]
 
-    figure = draw_categories(shares, Shown("single", (ASKED,)))
+    figure = draw_categories(shares, [ASKED])
 
     left, right = figure.axes
     assert sorted(rows(left) + rows(right)) == sorted(f"{s.name} (2)" for s in shares)
@@ -149,7 +148,7 @@ def test_categories_are_split_into_two_columns() -> None:
 def test_a_single_category_leaves_the_right_column_empty() -> None:
     age = Share(ASKED, Rule.TEXT, "category", "Age", "DEM", 1, None, 2)
 
-    left, right = draw_categories([age], Shown("single", (ASKED,))).axes
+    left, right = draw_categories([age], [ASKED]).axes
 
     assert rows(left) == ["Age (2)"]
     assert not right.axison
