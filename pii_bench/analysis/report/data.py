@@ -63,7 +63,6 @@ class Leaks:
     Attributes:
         system: name of the system in the record.
         title: name of the system in headings.
-        dataset: name of the dataset.
         categories: those with most readable texts that no query needs.
         examples: sample ids by title.
     """
@@ -77,10 +76,9 @@ class Leaks:
 
 @dataclass(frozen=True, slots=True)
 class LeakedCategory:
-    """The texts of a category that no query needs.
+    """The texts of a category, or of a type if there is none, that no query needs.
 
     Attributes:
-        name: name of the category, or of the type if there is none.
         readable: number of those that stay readable.
         unneeded: number of all.
     """
@@ -112,7 +110,6 @@ class Report:
 
     Attributes:
         rows: ranked rows of the leaderboard.
-        figures: figures, or the reason why they could not be drawn.
         record: samples and runs as the page reads them. `datasets`: name, whether texts are
             included, samples. `runs`: index of the dataset, name, whether it is an oracle, who
             receives unmasked text, answers in the order of the samples. And the lists of names
@@ -153,15 +150,15 @@ def collect_report(
 
     Args:
         results: results folder.
-        dataset: dataset to show, as in the leaderboard or as `run` takes it; default: all.
+        dataset: dataset to show, as in the leaderboard or as `run` takes it.
         systems: systems whose samples to include, as `find_rows` takes them; empty: all. Rows
             of other systems are included in any case, because ranks are among all rows.
         texts: datasets whose texts to include.
         progress: called with a description of the next step.
 
     Raises:
-        UnknownNameError: If there is no such dataset, or no stored run of such a system.
-        PiiBenchError: If a name matches several systems, or a stored file cannot be read.
+        UnknownNameError: there is no such dataset, or no stored run of such a system.
+        PiiBenchError: a name matches several systems, or a stored file cannot be read.
     """
     stored = read_runs(results)
     published = published_rows()
@@ -195,7 +192,7 @@ def collect_report(
     for item in shown:
         for row in item.rows:
             # Several runs may have the same detection; its row leads to the first.
-            names.setdefault(address(row), item.name)
+            names.setdefault(address(row), _name(item.run))
     progress("drawing figures")
     figures = draw_svgs([pair for run in runs for pair in evaluated(run)], published)
     leaks = _leaks(leaders(merged_rows), included)
@@ -211,17 +208,24 @@ def collect_report(
 
 def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leaks | None:
     """Return the leaks of the best system on the first dataset."""
-    for row in best[:1]:
-        for run, rows in scored:
-            if run.masking is not None and address(row) in map(address, rows):
-                masked = _masked_samples(run.dataset.samples, run.masking)
-                return Leaks(
-                    system=_name(run),
-                    title=system_of(row),
-                    dataset=row.dataset,
-                    categories=_leaked_categories(masked),
-                    examples=_find_examples(masked),
-                )
+    if not best:
+        return None
+    row = best[0]
+    for run, rows in scored:
+        if run.masking is not None and address(row) in map(address, rows):
+            masked = _masked_samples(run.dataset.samples, run.masking)
+            leaked = Counter(name for item in masked for name in item.leaked)
+            unneeded = Counter(name for item in masked for name in item.unneeded)
+            return Leaks(
+                system=_name(run),
+                title=system_of(row),
+                dataset=row.dataset,
+                categories=tuple(
+                    LeakedCategory(name, readable=count, unneeded=unneeded[name])
+                    for name, count in leaked.most_common(_CATEGORIES)
+                ),
+                examples=_find_examples(masked),
+            )
     return None
 
 
@@ -258,40 +262,28 @@ def _masked_samples(
     return masked
 
 
-def _leaked_categories(masked: Iterable[_MaskedSample]) -> tuple[LeakedCategory, ...]:
-    """Return the categories with most leaked texts, the most first."""
-    leaked = Counter[str]()
-    unneeded = Counter[str]()
-    for item in masked:
-        leaked.update(item.leaked)
-        unneeded.update(item.unneeded)
-    return tuple(
-        LeakedCategory(name, readable=count, unneeded=unneeded[name])
-        for name, count in leaked.most_common(_CATEGORIES)
-    )
-
-
 def _find_examples(masked: Sequence[_MaskedSample]) -> dict[str, str]:
     """Return the ids of a correct sample, one that leaks, and one that hides a needed value."""
-    counts = {
-        "Masked as it should be": [
-            (len(item.sample.related), item.sample)
-            for item in masked
-            if not item.leaked and not item.hidden
-        ],
-        "Leaks what the query does not need": [
-            (len(item.leaked), item.sample) for item in masked if not item.hidden
-        ],
-        "Hides what the query needs": [
-            (item.hidden, item.sample) for item in masked if not item.leaked
-        ],
+    right: list[tuple[int, Sample]] = []
+    leaking: list[tuple[int, Sample]] = []
+    hiding: list[tuple[int, Sample]] = []
+    for item in masked:
+        if item.leaked and not item.hidden:
+            leaking.append((len(item.leaked), item.sample))
+        elif item.hidden and not item.leaked:
+            hiding.append((item.hidden, item.sample))
+        elif item.sample.related and not item.leaked:
+            right.append((len(item.sample.related), item.sample))
+    counted = {
+        "Masked as it should be": right,
+        "Leaks what the query does not need": leaking,
+        "Hides what the query needs": hiding,
     }
     examples: dict[str, str] = {}
-    for title, counted in counts.items():
-        fitting = [(count, sample) for count, sample in counted if count]
-        if fitting:
+    for title, samples in counted.items():
+        if samples:
             # Prefer two texts or more, then a short description.
-            _, sample = min(fitting, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
+            _, sample = min(samples, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
             examples[title] = sample.id
     return examples
 
@@ -314,10 +306,6 @@ class _Shown:
     run: Run
     rows: tuple[Row, ...]
     answers: Answers
-
-    @property
-    def name(self) -> str:
-        return _name(self.run)
 
     @property
     def runs(self) -> list[Run | None]:
@@ -393,10 +381,13 @@ def _record(
         runs += [
             {
                 "dataset": dataset_index,
-                "name": item.name,
+                "name": _name(item.run),
                 "oracle": item.run.manifest.system.oracle,
                 "recipients": item.rows[0].unmasked_text_to,
-                "prompts": _prompts(item) if with_texts else [],
+                "prompts": [
+                    "" if run is None else prompt_of(run.manifest.system)
+                    for run in (item.runs if with_texts else [])
+                ],
                 "answers": [answers[index] for _, answers in encoded],
             }
             for index, item in enumerate(members)
@@ -415,10 +406,6 @@ def _record(
         "runs": runs,
         "examples": [] if leaks is None else _examples(leaks, datasets, runs),
     }
-
-
-def _prompts(shown: _Shown) -> list[str]:
-    return ["" if run is None else prompt_of(run.manifest.system) for run in shown.runs]
 
 
 def _add_calls(

@@ -7,7 +7,6 @@ exclusive ends. Texts are compared after the scorer's normalisation and numbered
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
@@ -147,10 +146,9 @@ class _Texts:
         self.locator = locator_of(description)
         self.encoded: list[list[int] | str] = []
         self._numbers: dict[str, int] = {}
-        self._units = _units(description)
+        self._description = description
 
     def number(self, text: str) -> int:
-        """Return the number of a text."""
         key = normalise(text)
         if key not in self._numbers:
             self._numbers[key] = len(self.encoded)
@@ -158,21 +156,16 @@ class _Texts:
         return self._numbers[key]
 
     def offsets(self, spans: Iterable[Span]) -> list[int]:
-        """Return the starts and ends of spans of the description in UTF-16 code units."""
-        return _offsets(self._units, spans)
+        return _offsets(self._description, spans)
 
 
-def _units(text: str) -> tuple[int, ...]:
-    """Return the UTF-16 offset of each code point, and of the end."""
-    return (0, *accumulate(1 + (character > "\uffff") for character in text))
-
-
-def _offsets(units: Sequence[int], spans: Iterable[Span]) -> list[int]:
+def _offsets(text: str, spans: Iterable[Span]) -> list[int]:
     """Convert spans in code points to alternating starts and ends in UTF-16 code units."""
-    offsets: list[int] = []
-    for start, end in spans:
-        offsets += (units[start], units[end])
-    return offsets
+    return [
+        len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
+        for span in spans
+        for place in span
+    ]
 
 
 def _figures(sample: Sample, run: Answers) -> Record | None:
@@ -224,11 +217,9 @@ def _shorten(figure: float) -> float:
 def _errors(task: Task, sample: Sample, answer: Prediction | None) -> list[int]:
     if answer is None or not answer.status.scored:
         return []
-    errors: list[int] = []
     counts = classify(task, sample, answer)
-    for kind, side in sorted(counts, key=lambda error: (_CLASSES[error[0]], _SIDES[error[1]])):
-        errors += (_CLASSES[kind], _SIDES[side], counts[kind, side])
-    return errors
+    numbered = sorted((_CLASSES[kind], _SIDES[side], n) for (kind, side), n in counts.items())
+    return [number for error in numbered for number in error]
 
 
 def _encode_texts(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocabulary) -> Record:
@@ -251,19 +242,19 @@ def _encode_texts(sample: Sample, run: Answers, texts: _Texts, vocabulary: Vocab
             record["m"] += [*texts.offsets([(span.start, span.end)]), tag]
     rewriting = _answer(Task.REWRITE, sample, run)
     if rewriting is not None and rewriting.rewritten is not None:
-        units = _units(rewriting.rewritten)
+        text = rewriting.rewritten
         traces = [
-            [texts.number(trace.text.text), _TRACES[trace.trace], _offsets(units, trace.spans)]
-            for trace in traces_of(sample, rewriting.rewritten) or ()
+            [texts.number(trace.text.text), _TRACES[trace.trace], _offsets(text, trace.spans)]
+            for trace in traces_of(sample, text) or ()
         ]
-        record["w"] = [rewriting.rewritten, traces]
+        record["w"] = [text, traces]
     return record
 
 
 def _encode_subject(
     entities: Iterable[tuple[str, str]], texts: _Texts, vocabulary: Vocabulary
 ) -> list[int]:
-    """Return alternating numbers of texts and types; blank texts are left out."""
+    """Return alternating numbers of texts and types, without blank texts."""
     numbers: list[int] = []
     for text, pii_type in entities:
         if text.strip():

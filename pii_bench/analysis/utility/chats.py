@@ -67,7 +67,6 @@ class Questions:
 
     Attributes:
         prompt: its name in results.
-        template: its text.
         fields: sample id to the template fields of each of its messages, in addition to its
             query and, unless given here, its description.
         settings: additional settings of the card.
@@ -122,11 +121,8 @@ def judge_questions(pairs: Mapping[str, AnswerPair]) -> Questions:
 def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -> Questions:
     """Ask which of two versions of each text is better, in both orders.
 
-    The first message shows the rewritten text as A, the second as B.
-
-    Args:
-        pairs: sample id to the versions.
-        rewritten_by: model and prompt of the run that rewrote the texts.
+    The first message shows the rewritten text as A, the second as B. `rewritten_by` is the model
+    and prompt of the run that rewrote the texts.
     """
     names = "text_a", "text_b"
     fields = {key: _both_orders(names, pair.rewritten, pair.masked) for key, pair in pairs.items()}
@@ -197,12 +193,7 @@ class ChatSystem:
 
 
 def request_hash(card: SystemCard, messages: Sequence[Message]) -> str:
-    """Return the hash under which the response to messages is stored.
-
-    Args:
-        card: the system's card, current or from a manifest.
-        messages: all messages about one sample.
-    """
+    """Return the hash under which the response to all messages about a sample is stored."""
     identity = {
         "model": card.model,
         "settings": dict(card.settings),
@@ -257,10 +248,8 @@ class Ratings:
 def read_answer(response: ModelResponse) -> str | None:
     """Return the answer without thought and surrounding white space.
 
-    Truncated answers and answers that decline in words count: masking may cause them.
-
-    Returns:
-        None if it is blank, filtered or refused by the provider, and for draws.
+    None if it is blank, filtered or refused by the provider, and for draws. Truncated answers and
+    answers that decline in words count: masking may cause them.
     """
     if isinstance(response, Draws) or response.finish in {Finish.FILTER, Finish.REFUSAL}:
         return None
@@ -271,10 +260,7 @@ def read_verdict(response: ModelResponse) -> Ratings | None:
     """Parse ratings in both orders; the first order has the unmasked answer as A.
 
     The last `A=..., B=...` of each completion counts, with whole numbers from 1 to 10. `:` for
-    `=`, `/10` and emphasis are accepted.
-
-    Returns:
-        None unless both orders have ratings.
+    `=`, `/10` and emphasis are accepted. None unless both orders have ratings.
     """
     both = _parse_both(response, _parse_ratings)
     if both is None:
@@ -288,10 +274,8 @@ def read_verdict(response: ModelResponse) -> Ratings | None:
 def read_preference(response: ModelResponse) -> Preference | None:
     """Parse the preferred version in both orders; the first has the rewritten text as A.
 
-    The last `Better: A`, `B` or `tie` of each completion counts. Emphasis is accepted.
-
-    Returns:
-        None unless both orders have one.
+    The last `Better: A`, `B` or `tie` of each completion counts. Emphasis is accepted. None unless
+    both orders have one.
     """
     both = _parse_both(response, _parse_better)
     return None if both is None else _PREFERENCES.get(both, Preference.FLIP)

@@ -29,7 +29,6 @@ from pii_bench.analysis.utility.stored import (
     NO_MASK,
     ConditionAnswers,
     Rewritten,
-    StaleAnswersError,
     load_answers,
     read_answerers,
     read_judges,
@@ -91,13 +90,7 @@ _Utilities: TypeAlias = "Mapping[str, float | Ratings | Missing]"
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How figures are computed from stored answers.
-
-    Attributes:
-        embedder: the encoder's name.
-        encoder: embeds answers.
-        weight: the weight of privacy in the balance, 0 to 1.
-    """
+    """The encoder of answers, its name, and the weight of privacy in the balance, 0 to 1."""
 
     embedder: str
     encoder: Encoder
@@ -107,10 +100,7 @@ class Measuring:
 def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) -> list[Measured]:
     """Compute the figures of every run of an answerer in a results folder.
 
-    Args:
-        results: the results folder.
-        measuring: how figures are computed.
-        left_out: receives a message for each run or line that cannot be used; some more than once.
+    `left_out` receives a message for each run or line that cannot be used; some more than once.
 
     Returns:
         Figures sorted by dataset, answerer, measure and condition.
@@ -123,7 +113,7 @@ def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) ->
         try:
             base = bases.get((run.model, run.dataset))
             if base is None:
-                raise StaleAnswersError(f"there is no run under {NO_MASK} to compare with")
+                raise PiiBenchError(f"there is no run under {NO_MASK} to compare with")
             answers = load_answers(results, load(run.manifest.dataset.source), run, base)
         except PiiBenchError as error:
             left_out.append(run.left_out(error))
@@ -234,16 +224,29 @@ def _place(measured: Measured) -> tuple[object, ...]:
 def record_of(row: UtilityRow) -> dict[str, object]:
     """Return the values of a row by CSV column."""
     means = row.means
-    values = (
-        *(row.source, row.dataset, row.condition, row.oracle, row.answerer, row.measure),
-        *(row.weight, means.privacy.value, means.utility.value, means.balanced.value),
-        *(means.privacy.samples, means.utility.samples, means.balanced.samples),
-        *(row.samples, row.asked),
-        *(None if row.asked is None else means.missing.get(why, 0) for why in Missing),
-        *(means.ratings or (None, None)),
-        *(row.signature, row.note),
-    )
-    return dict(zip(_COLUMNS, values, strict=True))
+    masked, unmasked = means.ratings or (None, None)
+    return {
+        "source": row.source,
+        "dataset": row.dataset,
+        "condition": row.condition,
+        "oracle": row.oracle,
+        "answerer": row.answerer,
+        "measure": row.measure,
+        "weight": row.weight,
+        "privacy": means.privacy.value,
+        "utility": means.utility.value,
+        "balanced": means.balanced.value,
+        "n_privacy": means.privacy.samples,
+        "n_utility": means.utility.samples,
+        "n_balanced": means.balanced.samples,
+        "samples": row.samples,
+        "asked": row.asked,
+        **{why: None if row.asked is None else means.missing.get(why, 0) for why in Missing},
+        "rating_masked": masked,
+        "rating_unmasked": unmasked,
+        "signature": row.signature,
+        "note": row.note,
+    }
 
 
 def to_csv(rows: Sequence[UtilityRow]) -> str:
@@ -270,10 +273,9 @@ def to_markdown(rows: Sequence[UtilityRow]) -> str:
     parts = [_INTRODUCTION]
     for dataset, group in groupby(rows, key=lambda row: row.dataset):
         parts.append(f"## {markdown(dataset)}\n\n{to_table(list(group))}\n")
-    if signed := [row.signature for row in rows if row.signature]:
-        parts.append(
-            "## Signatures\n\n" + "\n".join(f"- {markdown_code(line)}" for line in signed) + "\n"
-        )
+    signatures = [f"- {markdown_code(row.signature)}\n" for row in rows if row.signature]
+    if signatures:
+        parts.append("## Signatures\n\n" + "".join(signatures))
     return "\n".join(parts)
 
 

@@ -56,8 +56,7 @@ class SampleFigures:
     Attributes:
         privacy: 0 to 1; None without a masked text or if the sample has no PII.
         utility: 0 to 1; None if missing.
-        missing: why the utility is missing.
-        ratings: the ratings that the utility follows from, if a judge gave them.
+        ratings: those that the utility follows from, if a judge gave them.
     """
 
     id: str
@@ -124,13 +123,11 @@ class UtilityRow:
     Attributes:
         condition: what was masked; see `pii_bench.analysis.utility.stored`.
         oracle: whether masking uses gold.
-        answerer: the model that answered.
         measure: how utility is measured, such as `judge openai/gpt-4o`.
         samples: number of samples with a query; None for published figures.
         asked: number of those that the answerer was asked about; None for published figures.
         weight: the weight of privacy in the balance.
         signature: the line that reproduces the row; empty for published figures.
-        note: a remark for readers.
     """
 
     source: Source
@@ -153,14 +150,9 @@ class UtilityRow:
 
 
 def similarity(encoder: Encoder, masked: str, unmasked: str) -> float:
-    """Return the cosine of two embedded answers, clipped to 0 to 1.
+    """Return the cosine of two embedded answers (not blank), clipped to 0 to 1.
 
     Below 0, answers are as useless as unrelated ones. Rounding can exceed 1.
-
-    Args:
-        encoder: returns vectors of length 1.
-        masked: the answer to the masked text, not blank.
-        unmasked: the answer to the unmasked text, not blank.
     """
     if masked == unmasked:
         return 1.0
@@ -176,7 +168,7 @@ def privacy(entities: Iterable[str], original: str, masked: Sequence[Span]) -> f
     Overlapping entities count separately: `Acme Bank` contains an `Acme` too.
 
     Args:
-        entities: the entity texts; spellings of one value count once, blank ones never.
+        entities: texts; spellings of one value count once, blank ones never.
         original: T_o.
         masked: the spans of T_o that are masked in T_m.
 
@@ -191,18 +183,10 @@ def privacy(entities: Iterable[str], original: str, masked: Sequence[Span]) -> f
 
 
 def privacy_of_rewriting(entities: Iterable[str], original: str, rewritten: str) -> float | None:
-    """Return P of a rewritten text, from 0 to 1.
+    """Return P of a rewritten text, as `privacy` does.
 
     An entity remains where the text states it in any form (`Strictness.RESTATED`). P is 0 if
     entities occur more often than in the original.
-
-    Args:
-        entities: as in `privacy`.
-        original: T_o.
-        rewritten: T_m.
-
-    Returns:
-        None if no entity can be read in the original.
     """
     before, after = locator_of(original), Locator(rewritten)
     distinct = {reading(entity): entity for entity in entities}.values()

@@ -54,7 +54,6 @@ class PreferenceRow:
         condition: model and prompt that rewrote the texts.
         samples: number of samples with a query.
         texts: number of rewritten texts that the judge was asked about.
-        counts: number of texts with each outcome.
         unparsed: number of verdicts that name no version in one order or both.
         missing: number of calls that failed or were not made.
         signature: the line that reproduces the row.
@@ -90,9 +89,7 @@ def text_pairs(samples: Sequence[Sample], rewritings: Maskings) -> dict[str, Tex
 def collect_preferences(results: Path, left_out: list[str]) -> list[PreferenceRow]:
     """Return a row for each stored run of a judge of texts.
 
-    Args:
-        results: the results folder.
-        left_out: receives a message for each run or line that cannot be used.
+    `left_out` receives a message for each run or line that cannot be used.
     """
     rows = []
     for run in read_text_judges(results, left_out):

@@ -71,13 +71,7 @@ def condition_of(model: str, prompt: str) -> str:
 
 
 def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
-    """Mask samples under one of `GOLD_CONDITIONS`.
-
-    Raises:
-        ValueError: another condition.
-    """
-    if condition not in GOLD_CONDITIONS:
-        raise ValueError(f"{condition} is no condition that gold decides")
+    """Mask samples under one of `GOLD_CONDITIONS`."""
     maskings = {}
     for sample in samples:
         entities = () if condition == NO_MASK else sample.entities
@@ -91,11 +85,8 @@ def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
 def mask_by_system(predictions: Mapping[str, Prediction], samples: Iterable[Sample]) -> Maskings:
     """Mask the entities that a system finds and does not predict to be related.
 
-    A sample has no masking if the system failed in either task.
-
-    Args:
-        predictions: sample id to the prediction of both tasks.
-        samples: the samples.
+    The predictions are of both tasks, by sample id. A sample has no masking if the system failed
+    in either.
     """
     maskings = {}
     for sample in samples:
@@ -221,11 +212,10 @@ class StoredChat:
     def responses(
         self, questions: Questions, samples: Iterable[Sample]
     ) -> dict[str, ModelResponse | None]:
-        """Return the stored responses to questions, by sample id.
+        """Return the stored responses to questions, by sample id; None for a failed call.
 
-        Returns:
-            None for a failed call. Samples without questions, or whose stored request
-            differs from the current one, are absent.
+        Samples without questions, or whose stored request differs from the current one, are
+        absent.
         """
         card = self.manifest.system
         responses: dict[str, ModelResponse | None] = {}
@@ -263,9 +253,7 @@ class StoredChat:
 def read_answerers(results: Path, left_out: list[str]) -> list[StoredChat]:
     """Read all runs of answerers, sorted by answerer and name.
 
-    Args:
-        results: the results folder.
-        left_out: receives a message for each run or line that cannot be read.
+    `left_out` receives a message for each run or line that cannot be read.
     """
     return _read_all(answers_folder(results).glob(f"*/{ANSWER}/*.run.json"), left_out)
 
@@ -300,7 +288,6 @@ class ConditionAnswers:
     """The answers of an answerer under one condition.
 
     Attributes:
-        run: the stored run.
         oracle: whether masking uses gold.
         samples: all samples of the dataset that have a query.
         asked: those that the answerer was asked about without masking.
@@ -316,10 +303,6 @@ class ConditionAnswers:
     pairs: Mapping[str, AnswerPair]
 
 
-class StaleAnswersError(PiiBenchError):
-    """Stored answers do not match the current requests, or cannot be compared with `no-mask`."""
-
-
 def load_answers(
     results: Path, dataset: Dataset, run: StoredChat, base: StoredChat
 ) -> ConditionAnswers:
@@ -332,33 +315,29 @@ def load_answers(
         base: the run of the same answerer under `no-mask`.
 
     Raises:
-        StaleAnswersError: the runs cannot be compared, or no answer matches.
-        InputFileError: a run of the system that masks is absent or broken.
+        PiiBenchError: the runs cannot be compared, no answer matches, or a run of the system that
+            masks is absent or broken.
     """
     if _settings(run) != _settings(base):
-        raise StaleAnswersError(
-            f"{NO_MASK} was asked with other settings; ask both with the same ones"
-        )
+        raise PiiBenchError(f"{NO_MASK} was asked with other settings; ask both with the same ones")
     if not dataset.sha256 == run.manifest.dataset.sha256 == base.manifest.dataset.sha256:
-        raise StaleAnswersError("the dataset has changed since this run; run it again")
+        raise PiiBenchError("the dataset has changed since this run; run it again")
     samples = applicable(Task.MASKING, dataset.samples)
     unmasked = base.responses(answer_questions(texts(mask_by_gold(NO_MASK, samples))), samples)
     asked = [sample for sample in samples if sample.id in unmasked]
     oracle, maskings = _maskings(results, dataset, run, asked)
     masked = run.responses(answer_questions(texts(maskings), run.masked_by), asked)
     if not masked:
-        raise StaleAnswersError("no stored answer matches the current requests; run it again")
+        raise PiiBenchError("no stored answer matches the current requests; run it again")
     return ConditionAnswers(run, oracle, samples, asked, maskings, answer_pairs(masked, unmasked))
 
 
 def answer_pairs(
     masked: Mapping[str, ModelResponse | None], unmasked: Mapping[str, ModelResponse | None]
 ) -> dict[str, AnswerPair]:
-    """Return the answers of the samples that have both, by id.
+    """Return the answers to the masked and unmasked texts of the samples that have both, by id.
 
-    Args:
-        masked: responses to the masked texts; None for a failed call.
-        unmasked: responses to the unmasked texts.
+    A response is None for a failed call.
     """
     pairs = {}
     for sample_id, response in masked.items():
@@ -389,7 +368,7 @@ def _maskings(
         oracle, predictions = read_masker(results, model, (detection, related), dataset)
         return oracle, mask_by_system(predictions, asked)
     if run.condition not in GOLD_CONDITIONS:
-        raise StaleAnswersError(f"unknown condition {run.condition!r}")
+        raise PiiBenchError(f"unknown condition {run.condition!r}")
     return run.condition != NO_MASK, mask_by_gold(run.condition, asked)
 
 

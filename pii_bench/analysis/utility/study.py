@@ -67,8 +67,7 @@ class Study:
         limit: number of samples per dataset; None for all.
         maskers: the detection and the query-related system, or the one that rewrites texts;
             empty if only gold masks.
-        answerer: its model and sampling are used, its prompt is not.
-        judge: as `answerer`; None to ask no judge.
+        answerer, judge: their model and sampling are used, their prompt is not.
         calls: concurrent calls to the maskers, to the answerer and to the judge.
     """
 
@@ -201,15 +200,7 @@ def _responses(job: Job) -> dict[str, ModelResponse]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All figures of a results folder.
-
-    Attributes:
-        rows: figures of stored runs.
-        published: figures of the paper.
-        preferences: judges' preferences between texts.
-        paths: the files written.
-        left_out: a message for each run or line that could not be used.
-    """
+    """All figures of a results folder, and a message for each run or line left out."""
 
     rows: tuple[UtilityRow, ...]
     published: tuple[UtilityRow, ...]

@@ -9,7 +9,7 @@ import pytest
 from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
 from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
-    StaleAnswersError,
+    PiiBenchError,
     answer_pairs,
     answers_folder,
     condition_of,
@@ -239,7 +239,7 @@ def test_answers_that_cannot_be_compared(
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "No."}, max_tokens=10)
     run_answerer(tmp_path, dataset, "mask-all", answers, max_tokens=max_tokens)
 
-    with pytest.raises(StaleAnswersError, match=reason):
+    with pytest.raises(PiiBenchError, match=reason):
         load(tmp_path, replace(dataset, **changes), "mask-all")
 
 
