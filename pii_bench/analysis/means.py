@@ -20,7 +20,7 @@ from pii_bench.ranking.scores import Scores, clusters_of, intervals, scores_of
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.rows import Row
@@ -158,14 +158,12 @@ class Factor:
     Attributes:
         label: of the axis.
         ends: last value of each bin, ascending; one more bin, at the end, is open.
-        of_query: whether the size depends on the query, which detection does not see.
     """
 
     name: str
     label: str
     size: Callable[[Sample], int]
     ends: tuple[int, ...]
-    of_query: bool = False
 
     @property
     def counted(self) -> bool:
@@ -183,26 +181,17 @@ class Factor:
         return low, self.ends[place] if place < len(self.ends) else None
 
 
-FACTORS: Final[Mapping[str, Factor]] = {
-    factor.name: factor
-    for factor in (
-        Factor("subjects", "Subjects", lambda s: len(s.subjects), tuple(range(10))),
-        Factor("entities", "Entities", lambda s: len(s.entities), (6, 9, 12, 16, 33, 45, 55)),
-        Factor(
-            "characters",
-            "Characters of the description",
-            lambda s: len(s.description),
-            (500, 750, 1000, 1500, 3000, 4500),
-        ),
-        Factor(
-            "related",
-            "Query-related entities",
-            lambda s: len(s.related),
-            tuple(range(8)),
-            of_query=True,
-        ),
-    )
-}
+FACTORS: Final = (
+    Factor("subjects", "Subjects", lambda s: len(s.subjects), tuple(range(10))),
+    Factor("entities", "Entities", lambda s: len(s.entities), (6, 9, 12, 16, 33, 45, 55)),
+    Factor(
+        "characters",
+        "Characters of the description",
+        lambda s: len(s.description),
+        (500, 750, 1000, 1500, 3000, 4500),
+    ),
+    Factor("related", "Query-related entities", lambda s: len(s.related), tuple(range(8))),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +199,7 @@ class CurvePoint:
     """A mean F1, or H, over the scored samples of one bin; a bin without any has no point.
 
     Attributes:
-        factor: a key of `FACTORS`.
+        factor: a name in `FACTORS`.
         low, high: smallest and largest size in the bin; `high` is None for the open bin.
         interval_low, interval_high: 95 % interval; None if all samples share one description.
     """
@@ -233,8 +222,9 @@ def curves(runs: Iterable[EvaluatedRun]) -> list[CurvePoint]:
 
 def _points(run: EvaluatedRun) -> Iterator[tuple[CurvePoint, Scores]]:
     for column, scores in _scored(run):
-        for factor in FACTORS.values():
-            if factor.of_query and run.name.task is Task.DETECTION:
+        for factor in FACTORS:
+            # Detection does not see the query.
+            if factor.name == "related" and run.name.task is Task.DETECTION:
                 continue
             bins: defaultdict[tuple[int, int | None], set[str]] = defaultdict(set)
             for sample in run.samples:

@@ -95,111 +95,51 @@ class Exposure:
         return _rate(self.other_masked, self.other)
 
 
-class Judge:
-    """Judges masked versions of one sample's description; the sample has a query."""
-
-    def __init__(self, sample: Sample) -> None:
-        self._gold = gold_texts(sample)
-        self._tiers = tiers_of(sample)
-
-    def judge(self, masked: Iterable[Span]) -> Exposure:
-        """Return the exposure with these spans masked; they may overlap."""
-        judgement = self._gold.judge(masked)
-        unneeded, leaked = Counter[int](), Counter[int]()
-        needed = needed_masked = repeated = repeated_in_part = repeated_open = 0
-        for text, hidden, readable in zip(
-            self._gold.texts, judgement.hidden, judgement.readable, strict=True
-        ):
-            if not text.spans:
-                continue
-            if text.needed:
-                needed += 1
-                needed_masked += readable == 0
-                continue
-            leaks = hidden < len(text.spans)
-            unneeded[self._tiers[text.text]] += 1
-            leaked[self._tiers[text.text]] += leaks
-            if len(text.spans) > 1:
-                repeated += 1
-                repeated_in_part += leaks and hidden > 0
-                repeated_open += hidden == 0
-        return Exposure(
-            unneeded=unneeded,
-            leaked=leaked,
-            needed=needed,
-            needed_masked=needed_masked,
-            other=judgement.other,
-            other_masked=judgement.other_masked,
-            repeated=repeated,
-            repeated_in_part=repeated_in_part,
-            repeated_open=repeated_open,
-        )
+def judge(sample: Sample, masked: Iterable[Span]) -> Exposure:
+    """Return the exposure of a sample with a query if these spans are masked; they may overlap."""
+    gold, tiers = gold_texts(sample), tiers_of(sample)
+    judgement = gold.judge(masked)
+    unneeded, leaked = Counter[int](), Counter[int]()
+    needed = needed_masked = repeated = repeated_in_part = repeated_open = 0
+    for text, hidden, readable in zip(
+        gold.texts, judgement.hidden, judgement.readable, strict=True
+    ):
+        if not text.spans:
+            continue
+        if text.needed:
+            needed += 1
+            needed_masked += readable == 0
+            continue
+        leaks = hidden < len(text.spans)
+        unneeded[tiers[text.text]] += 1
+        leaked[tiers[text.text]] += leaks
+        if len(text.spans) > 1:
+            repeated += 1
+            repeated_in_part += leaks and hidden > 0
+            repeated_open += hidden == 0
+    return Exposure(
+        unneeded=unneeded,
+        leaked=leaked,
+        needed=needed,
+        needed_masked=needed_masked,
+        other=judgement.other,
+        other_masked=judgement.other_masked,
+        repeated=repeated,
+        repeated_in_part=repeated_in_part,
+        repeated_open=repeated_open,
+    )
 
 
 def judge_answer(sample: Sample, answer: Prediction) -> Exposure:
     """Judge a sample as masked by a masking prediction.
 
     Raises:
-        ValueError: there is no answer (see `account`).
+        ValueError: there is no answer.
     """
     plan = plan_of(sample.description, answer.subjects, answer.related)
     if plan is None:
         raise ValueError(f"sample {sample.id!r} has no answer ({answer.status})")
-    return Judge(sample).judge(plan.spans)
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Exposure over a dataset, by how a guard treats failures of its model.
-
-    A guard that gets no answer for a text either passes it unmasked (it fails open) or blocks it
-    (it fails closed).
-
-    Attributes:
-        samples: number of gold samples with a query.
-        answered: number of samples with an answer.
-        failed: number of samples that the model failed; the rest are not scored.
-        open, closed: exposure over answered and failed samples, if failed ones pass unmasked, or
-            are blocked.
-    """
-
-    samples: int
-    answered: int
-    failed: int
-    of_answered: Exposure
-    open: Exposure
-    closed: Exposure
-
-
-def account(samples: Sequence[Sample], answers: Mapping[str, Prediction]) -> Account:
-    """Account for masking predictions, given by sample id.
-
-    Samples without a prediction, or whose prediction is not scored (infrastructure errors), count
-    in `samples` only.
-    """
-    asked = [sample for sample in samples if sample.query is not None]
-    answered = failed = 0
-    of_answered = passed = blocked = Exposure()
-    for sample in asked:
-        answer = answers.get(sample.id)
-        if answer is None or not answer.status.scored:
-            continue
-        if answer.status.answered:
-            answered += 1
-            of_answered += judge_answer(sample, answer)
-        else:
-            failed += 1
-            judge = Judge(sample)
-            passed += judge.judge([])
-            blocked += judge.judge([(0, len(sample.description))])
-    return Account(
-        samples=len(asked),
-        answered=answered,
-        failed=failed,
-        of_answered=of_answered,
-        open=of_answered + passed,
-        closed=of_answered + blocked,
-    )
+    return judge(sample, plan.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +212,14 @@ def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], li
     One more exposure, at the end, is for a threshold above all scores.
     """
     levels = sorted({score for score in scores.values() if score > -math.inf})
-    judge, locator = Judge(sample), locator_of(sample.description)
+    locator = locator_of(sample.description)
     # Spans do not depend on types.
     detected = [(text, "") for text in scores]
     exposures = []
     for least in (*levels, math.inf):
         kept = {text for text, score in scores.items() if score >= least}
         plan = make_plan(sample.description, detected, kept, locator)
-        exposures.append(judge.judge(plan.spans))
+        exposures.append(judge(sample, plan.spans))
     return levels, exposures
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
-from pii_bench.analysis.diagnosis.exposure import TIERS, Exposure, account, curve
+from pii_bench.analysis.diagnosis.exposure import TIERS, Exposure, curve, judge, judge_answer
 from pii_bench.analysis.diagnosis.twins import Asked, is_twin, twin_rates
 from pii_bench.datasets.sample import applicable
 from pii_bench.tasks import Task
@@ -79,24 +79,39 @@ def error_table(runs: Iterable[Run]) -> pd.DataFrame:
 def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
     """Return leak and over-masking of runs with detection answers.
 
+    A guard whose model fails on a text either passes it unmasked (it fails open) or blocks it (it
+    fails closed).
+
     Returns:
-        Columns of `RUN`, then gold, answered, failed (samples); on_failure, which is
-        `answered` (failures left out), `open` or `closed`; rates, missing if undefined; and the
-        counts that they follow from.
+        Columns of `RUN`, then gold, answered, failed (samples; the others are not scored);
+        on_failure, which is `answered` (failures left out), `open` or `closed`; rates, missing if
+        undefined; and the counts that they follow from.
     """
     rows: list[dict[str, object]] = []
     for run in runs:
-        if (masking := run.masking) is None:
+        if run.masking is None:
             continue
-        found = account(run.dataset.samples, masking)
-        exposures = {ANSWERED: found.of_answered, OPEN: found.open, CLOSED: found.closed}
+        asked = [sample for sample in run.dataset.samples if sample.query is not None]
+        answered = failed = 0
+        exposures = dict.fromkeys((ANSWERED, OPEN, CLOSED), Exposure())
+        for sample in asked:
+            answer = run.masking.get(sample.id)
+            if answer is None or not answer.status.scored:
+                continue
+            if answer.status.answered:
+                answered += 1
+                exposure = judge_answer(sample, answer)
+                exposures = {name: total + exposure for name, total in exposures.items()}
+            else:
+                failed += 1
+                exposures[OPEN] += judge(sample, [])
+                exposures[CLOSED] += judge(sample, [(0, len(sample.description))])
+        samples = {"gold": len(asked), "answered": answered, "failed": failed}
         for on_failure, exposure in exposures.items():
             rows.append(
                 {
                     **_named(run),
-                    "gold": found.samples,
-                    "answered": found.answered,
-                    "failed": found.failed,
+                    **samples,
                     "on_failure": on_failure,
                     **_rates(exposure),
                     **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},

@@ -141,7 +141,7 @@ def draw_curves(points: Sequence[CurvePoint], systems: Sequence[RunName], label:
     samples.
     """
     kept = [point for point in points if point.run in systems]
-    factors = [f for f in FACTORS.values() if any(p.factor == f.name for p in kept)]
+    factors = [f for f in FACTORS if any(p.factor == f.name for p in kept)]
     rows = ceil(len(factors) / 2)
     figure = Figure(figsize=(WIDTH, 2.25 * rows), layout="constrained")
     panels = figure.subplots(rows, 2, sharey=True, squeeze=False).ravel()
@@ -191,21 +191,12 @@ def _draw_panel(
         for part in _unbroken(own, factor):
             places = [factor.place_of(point.low) + shift for point in part]
             values = [point.value for point in part]
-            panel.plot(
-                places,
-                values,
-                color=series.color,
-                marker=series.marker,
-                markeredgecolor="white",
-                clip_on=False,
-                linestyle=series.dashes,
-                zorder=3,
-            )
+            panel.plot(places, values, **series, markeredgecolor="white", clip_on=False, zorder=3)
         for point in own:
             if point.interval_low is not None and point.interval_high is not None:
                 place = factor.place_of(point.low) + shift
                 ends = (point.interval_low, point.interval_high)
-                panel.vlines(place, *ends, color=series.color, linewidth=0.8)
+                panel.vlines(place, *ends, color=series["color"], linewidth=0.8)
     _label_bins(panel, factor, points)
 
 
@@ -270,7 +261,7 @@ def draw_tradeoff(tradeoffs: Sequence[Tradeoff]) -> Figure:
     names = names_of([tradeoff.run for tradeoff in tradeoffs])
     handles = []
     for number, tradeoff in enumerate(tradeoffs, start=1):
-        color = GREY if tradeoff.run.oracle else SERIES[0].color
+        color = GREY if tradeoff.run.oracle else SERIES[0]["color"]
         face = "white" if tradeoff.run.oracle else color
         point = Line2D([tradeoff.retention], [tradeoff.protection], color=color, linestyle="none")
         point.set(marker="o", markerfacecolor=face, label=f"{number}  {names[tradeoff.run]}")

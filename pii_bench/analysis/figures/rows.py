@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from pii_bench.analysis.figures.style import BAND, GREY, SERIES, WIDTH, keys_of, names_of
+from pii_bench.analysis.figures.style import BAND, DOTS, GREY, SERIES, WIDTH, keys_of, names_of
 from pii_bench.analysis.means import HARDER
 from pii_bench.analysis.runs import BASE
 from pii_bench.escaping import visible
@@ -104,15 +104,8 @@ def _keys(headlines: Sequence[Headline]) -> list[Line2D]:
     drawn = {each.run.dataset for each in headlines}
     samples = {each.run.dataset: each.samples for each in headlines if each.samples}
     return [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            color=series.color,
-            marker=series.marker,
-            label=f"{name} (n = {samples[name]})" if name in samples else name,
-        )
-        for name, series in zip(SETS, SERIES, strict=False)
+        Line2D([], [], **dots, label=f"{name} (n = {samples[name]})" if name in samples else name)
+        for name, dots in zip(SETS, DOTS, strict=False)
         if name in drawn
     ]
 
@@ -225,9 +218,7 @@ def _draw_dots(
         panel.plot(
             values,
             places,
-            linestyle="none",
-            color=SERIES[number].color,
-            marker=SERIES[number].marker,
+            **DOTS[number],
             markeredgecolor="white",
             markersize=5.5 if len(names) <= len(PiiType) else 4.5,
             clip_on=False,
@@ -250,12 +241,11 @@ def _band(panel: Axes, types: Sequence[str]) -> None:
 
 
 def _mark(panel: Axes, number: int, x: float, y: float, *, hollow: bool) -> None:
-    color = SERIES[number].color
+    color = SERIES[number]["color"]
     panel.plot(
         x,
         y,
-        color=color,
-        marker=SERIES[number].marker,
+        marker=SERIES[number]["marker"],
         markerfacecolor="white" if hollow else color,
         markeredgecolor=color if hollow else "white",
         markeredgewidth=1.0 if hollow else 0.4,
@@ -268,7 +258,7 @@ def _interval(
     panel: Axes, number: int, y: float, width: float, low: float | None, high: float | None
 ) -> None:
     if low is not None and high is not None:
-        color = SERIES[number].color
+        color = SERIES[number]["color"]
         panel.hlines(y, low, high, color=color, linewidth=width, alpha=0.45, zorder=2)
 
 

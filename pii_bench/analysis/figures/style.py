@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib import rc_context
 from matplotlib.lines import Line2D
@@ -70,40 +69,28 @@ STYLE: Final[Mapping[Any, Any]] = {
 _LONGEST_NAME: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """The look of one system; markers and dashes distinguish systems in greyscale."""
-
-    color: str
-    marker: str
-    dashes: Literal["-"] | tuple[float, tuple[float, ...]]
-
-
-# The colours of Okabe and Ito, which colour-blind readers can distinguish.
-SERIES: Final = (
-    Series("#0072B2", "o", "-"),
-    Series("#D55E00", "s", (0, (4, 1.5))),
-    Series("#009E73", "^", (0, (6, 1.5, 1, 1.5))),
-    Series("#000000", "D", (0, (1, 1.2))),
-    Series("#CC79A7", "v", (0, (2.5, 1, 2.5, 1, 1, 1))),
-    Series("#E69F00", "P", (0, (3, 3))),
+# The colours of Okabe and Ito, which colour-blind readers can distinguish; markers and dashes
+# distinguish systems in greyscale.
+SERIES: Final[Sequence[Mapping[str, Any]]] = (
+    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    {"color": "#D55E00", "marker": "s", "linestyle": (0, (4, 1.5))},
+    {"color": "#009E73", "marker": "^", "linestyle": (0, (6, 1.5, 1, 1.5))},
+    {"color": "#000000", "marker": "D", "linestyle": (0, (1, 1.2))},
+    {"color": "#CC79A7", "marker": "v", "linestyle": (0, (2.5, 1, 2.5, 1, 1, 1))},
+    {"color": "#E69F00", "marker": "P", "linestyle": (0, (3, 3))},
 )
+DOTS: Final[Sequence[Mapping[str, Any]]] = tuple(
+    {**series, "linestyle": "none"} for series in SERIES
+)
+"""The series without their lines."""
 
 
 def keys_of(runs: Sequence[RunName], *, line: bool = True) -> list[Line2D]:
     """Return the legend entries of runs, at most as many as `SERIES`."""
     names = names_of(runs)
     return [
-        Line2D(
-            [],
-            [],
-            color=series.color,
-            marker=series.marker,
-            markeredgecolor="white",
-            linestyle=series.dashes if line else "none",
-            label=names[run],
-        )
-        for run, series in zip(runs, SERIES, strict=False)
+        Line2D([], [], **series, markeredgecolor="white", label=names[run])
+        for run, series in zip(runs, SERIES if line else DOTS, strict=False)
     ]
 
 

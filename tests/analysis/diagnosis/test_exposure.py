@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from pii_bench.analysis.diagnosis.exposure import (
     POINTS,
     TIERS,
-    Account,
     Exposure,
-    Judge,
     ScoredCandidates,
-    account,
     curve,
     find_scores,
+    judge,
     judge_answer,
     stored_candidates,
 )
@@ -65,7 +63,7 @@ def spans_of(*texts: str) -> list[tuple[int, int]]:
     ],
 )
 def test_what_a_masking_leaks_and_hides(masked: list[str], changes: dict[str, Any]) -> None:
-    exposure = Judge(couple()).judge(spans_of(*masked, "40", "Initech", "Lima"))
+    exposure = judge(couple(), spans_of(*masked, "40", "Initech", "Lima"))
 
     assert exposure == replace(PERFECT, **changes)
 
@@ -81,11 +79,10 @@ def test_rates_of_an_exposure() -> None:
 
 
 def test_a_needed_text_can_be_read_as_long_as_one_occurrence_is_whole() -> None:
-    judge = Judge(couple())
     first, second = DESCRIPTION.index("Acme"), DESCRIPTION.rindex("Acme")
 
-    assert judge.judge([(first, first + 4)]).needed_masked == 0
-    assert judge.judge([(first, first + 4), (second, second + 1)]).needed_masked == 1
+    assert judge(couple(), [(first, first + 4)]).needed_masked == 0
+    assert judge(couple(), [(first, first + 4), (second, second + 1)]).needed_masked == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +98,7 @@ def test_a_repeated_text_is_masked_at_all_its_places_some_or_none(
     hidden: list[tuple[int, int]], repeated: tuple[int, ...], leaked: int
 ) -> None:
     """Acme Tools stands twice; here it is not needed."""
-    exposure = Judge(couple((("A", "Oslo"),))).judge(hidden)
+    exposure = judge(couple((("A", "Oslo"),)), hidden)
 
     counts = exposure.repeated, exposure.repeated_in_part, exposure.repeated_open
     assert (counts, exposure.leaked) == (repeated, tiers(0, leaked, 2))
@@ -123,7 +120,7 @@ def test_one_text_of_two_people_is_needed_if_either_needs_it() -> None:
     people = {"A": [("Acme", "ORG", "Company Name")], "B": [("Acme", "ORG", "Company Name")]}
     sample = couple((("A", "Acme"),), description="Ann and Bo are with Acme.", people=people)
 
-    exposure = Judge(sample).judge([])
+    exposure = judge(sample, [])
 
     assert (exposure.needed, exposure.unneeded) == (1, tiers(0, 0, 0))
     assert exposure.leak is None
@@ -132,7 +129,7 @@ def test_one_text_of_two_people_is_needed_if_either_needs_it() -> None:
 def test_a_text_of_two_tiers_has_the_higher() -> None:
     people = {"A": [("7", "DEM", "Age"), ("7", "DATETIME", "Duration")]}
 
-    assert Judge(couple((), people=people)).judge([]).leaked == tiers(0, 1, 0)
+    assert judge(couple((), people=people), []).leaked == tiers(0, 1, 0)
 
 
 def test_an_answer_masks_what_it_detects_and_does_not_need() -> None:
@@ -146,33 +143,9 @@ def test_without_an_answer_there_is_nothing_to_judge() -> None:
         judge_answer(couple(), Prediction(Status.REFUSED))
 
 
-def test_a_failed_sample_is_open_or_closed() -> None:
-    samples = [couple(sample_id=name) for name in ("answered", "failed", "unscored", "unasked")]
-    samples.append(couple((), sample_id="no query", query=None))
-    answers = {
-        "answered": Prediction(Status.OK, EVERYONE, NEEDED),
-        "failed": Prediction(Status.MALFORMED),
-        "unscored": Prediction(Status.INFRA_ERROR),
-    }
-
-    found = account(samples, answers)
-
-    assert found == Account(
-        samples=4,
-        answered=1,
-        failed=1,
-        of_answered=PERFECT,
-        open=PERFECT + replace(PERFECT, leaked=tiers(0, 4, 2)),
-        closed=PERFECT + replace(PERFECT, needed_masked=2, other_masked=33),
-    )
-    assert (found.open.leak, found.open.over_masking) == (1 / 2, 0)
-    assert (found.closed.leak, found.closed.over_masking) == (0, 1 / 2)
-
-
 def test_rates_of_nothing_are_undefined() -> None:
-    nothing = account([], {}).of_answered
+    nothing = Exposure()
 
-    assert nothing == Exposure()
     assert nothing.leak is nothing.plain_leak is nothing.over_masking is None
     assert nothing.text_over_masking is None
 
@@ -188,16 +161,13 @@ SPANS = st.lists(
 def test_more_masking_never_leaks_more_nor_hides_less(
     spans: list[tuple[int, int]], more: list[tuple[int, int]]
 ) -> None:
-    judge = Judge(couple())
-
-    less, larger = judge.judge(spans), judge.judge([*spans, *more])
+    less, larger = judge(couple(), spans), judge(couple(), [*spans, *more])
 
     assert less.leaked >= larger.leaked
     assert less.needed_masked <= larger.needed_masked
     assert less.other_masked <= larger.other_masked
-    assert judge.judge([(0, len(DESCRIPTION))]) == replace(
-        PERFECT, needed_masked=2, other_masked=33
-    )
+    everything = judge(couple(), [(0, len(DESCRIPTION))])
+    assert everything == replace(PERFECT, needed_masked=2, other_masked=33)
 
 
 @dataclass(frozen=True, slots=True)

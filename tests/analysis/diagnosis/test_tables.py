@@ -89,16 +89,19 @@ def test_classes_that_need_detection_are_missing_without_it() -> None:
 
 
 def test_leak_is_told_for_each_thing_that_a_failure_may_mean() -> None:
-    table = leak_table([query_run(SAMPLES, CHOSEN, DETECTED)])
+    samples = [*SAMPLES, couple(sample_id="unasked"), couple((), sample_id="s4", query=None)]
+
+    table = leak_table([query_run(samples, CHOSEN, DETECTED)])
 
     assert named(table) == ("run", "gold", "keyword", "tiny", True)
-    assert set(zip(table["gold"], table["answered"], table["failed"], strict=True)) == {(3, 1, 1)}
+    assert set(zip(table["gold"], table["answered"], table["failed"], strict=True)) == {(4, 1, 1)}
     columns = ["on_failure", "leaked", "unneeded", "needed_masked", "needed", "plain_leak"]
     assert table[columns].to_numpy().tolist() == [
         ["answered", 1, 6, 1, 2, 1 / 6],
         ["open", 7, 12, 1, 4, 7 / 12],
         ["closed", 1, 12, 3, 4, 1 / 12],
     ]
+    assert table["text_over_masking"].tolist() == [0, 0, 1 / 2]
     assert table["leak"].tolist() == [2 / 14, 16 / 28, 2 / 28]
     assert table["leak_tier_1"].isna().all()
     assert table["leak_tier_3"].tolist() == [0, 2 / 4, 0]

@@ -60,9 +60,7 @@ def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
 
 def test_series_differ_in_marker_dashes_and_colour() -> None:
     for first, second in combinations(SERIES, 2):
-        assert first.marker != second.marker
-        assert first.dashes != second.dashes
-        assert first.color != second.color
+        assert all(first[look] != second[look] for look in ("color", "marker", "linestyle"))
 
 
 def test_the_grey_of_remarks_is_readable() -> None:
