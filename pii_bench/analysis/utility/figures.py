@@ -18,7 +18,6 @@ from pii_bench.scorer.locate import Locator, Strictness, locator_of, overlap, re
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from pii_bench.analysis.utility.chats import Ratings
     from pii_bench.scorer.locate import Span
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 
 DEFAULT_WEIGHT: Final = 0.5
 """The weight of privacy in the paper."""
-
-_TASK: Final = "privacy_utility"
-_METRICS: Final = ("privacy", "utility", "balanced")
-_MEASURE: Final = "not said"
 
 
 class Missing(StrEnum):
@@ -197,10 +192,11 @@ def privacy_of_rewriting(entities: Iterable[str], original: str, rewritten: str)
     return max(0.0, 1 - remaining / occurrences)
 
 
-def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
+def published_figures() -> list[UtilityRow]:
     """Return one row per condition of the paper, in order; raises as `read_published`."""
     rows = []
-    for condition, figures in read_published(path, {_TASK}, _METRICS).items():
+    metrics = ("privacy", "utility", "balanced")
+    for condition, figures in read_published(PUBLISHED, {"privacy_utility"}, metrics).items():
         _, dataset, answerer, masking, table = condition
         values = {metric: value for metric, value, _ in figures}
         rows.append(
@@ -210,7 +206,7 @@ def published_figures(path: Path = PUBLISHED) -> list[UtilityRow]:
                 condition=masking,
                 oracle=False,
                 answerer=answerer,
-                measure=_MEASURE,
+                measure="not said",
                 means=Means(
                     privacy=Mean(values.get("privacy")),
                     utility=Mean(values.get("utility")),

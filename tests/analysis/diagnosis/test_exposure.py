@@ -132,12 +132,6 @@ def test_a_text_of_two_tiers_has_the_higher() -> None:
     assert judge(couple((), people=people), []).leaked == tiers(0, 1, 0)
 
 
-def test_an_answer_masks_what_it_detects_and_does_not_need() -> None:
-    answer = Prediction(Status.OK, EVERYONE, ("Oslo",))
-
-    assert judge_answer(couple(), answer) == replace(PERFECT, needed_masked=1)
-
-
 def test_without_an_answer_there_is_nothing_to_judge() -> None:
     with pytest.raises(ValueError, match=r"sample 's1' has no answer \(refused\)"):
         judge_answer(couple(), Prediction(Status.REFUSED))
@@ -248,8 +242,10 @@ def test_samples_without_a_query_do_not_count() -> None:
 def test_without_scores_it_masks_nothing_at_its_two_thresholds() -> None:
     points = curve(fixed({}), [couple()])
 
-    assert [(p.threshold, p.own) for p in points] == [(math.inf, False), (0.5, True)]
-    assert {p.exposure.plain_leak for p in points} == {1}
+    assert [(p.threshold, p.own, p.exposure.plain_leak) for p in points] == [
+        (math.inf, False, 1),
+        (0.5, True, 1),
+    ]
 
 
 def test_it_has_no_more_points_than_a_figure_needs() -> None:
@@ -304,23 +300,17 @@ def test_at_its_own_threshold_it_is_what_the_system_answers() -> None:
 
 def test_a_relevance_system_gives_the_scores_of_its_run_again() -> None:
     run = query_run([SAMPLE], CHOSEN, DETECTED)
+    found_too = {"s1": ((("Lima", "LOC"), ("Oslo", "LOC")), (("Bergen", "LOC"), ("7", "DEM")))}
+    of_detector = query_run([SAMPLE], CHOSEN, found_too, model="numbers")
 
-    ((found, system),), left_out = find_scores([run])
+    ((found, system), (_, of_answers)), left_out = find_scores([run, of_detector])
 
+    assert of_answers.scores(SAMPLE).keys() == {"Lima", "Oslo", "Bergen", "7"}
     relevance = build_relevance("keyword")
     scores = relevance.scores(SAMPLE.query or "", SAMPLE.description, gold_candidates(SAMPLE))
     assert (found, left_out) == (run, [])
     assert system.relevance.threshold == relevance.threshold
     assert [*system.scores(SAMPLE).values()] == scores
-
-
-def test_a_detectors_entities_are_those_that_it_answered() -> None:
-    detected = {"s1": ((("Lima", "LOC"), ("Oslo", "LOC")), (("Bergen", "LOC"), ("7", "DEM")))}
-    run = query_run([SAMPLE], CHOSEN, detected, model="numbers")
-
-    ((_, system),), _ = find_scores([run])
-
-    assert system.scores(SAMPLE).keys() == {"Lima", "Oslo", "Bergen", "7"}
 
 
 def test_a_stored_text_stands_where_it_first_does() -> None:

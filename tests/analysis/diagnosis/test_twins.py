@@ -121,10 +121,7 @@ def test_a_failed_sample_leaves_its_pair_undefined(
 
     assert (rates.pairs, rates.failed, rates.done, rates.both_right) == (1, 1, 0, 0)
     assert rates.rate is rates.right_rate is None
-
-
-def test_a_sample_that_was_never_asked_has_failed_too() -> None:
-    assert Asked.of(sample_of("second"), None).answer is None
+    assert Asked.of(sample_of("second"), None).answer is None  # never asked
 
 
 def test_rates_are_of_the_pairs_that_tell_something() -> None:

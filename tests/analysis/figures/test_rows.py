@@ -160,22 +160,17 @@ def agreement(
     return Agreement(Task.MASKING, "f1", sources[0], a, sources[1], b, 4, rho, 0.875)
 
 
-def test_a_cell_shows_rho_pcs_and_number_of_systems() -> None:
-    figure = draw_agreement([agreement("single", "multi", 0.8)])
-
-    assert "ρ 0.80\nPCS 0.88\nn = 4" in texts(figure)
-    assert figure.axes[0].get_xlabel() == "Ours"
-
-
-def test_a_larger_rho_is_darker_and_a_missing_one_white() -> None:
+def test_a_cell_is_darker_for_a_larger_rho_and_white_for_none() -> None:
     cells = [
         agreement("single", "multi", None),
         agreement("single", "hard", 0.2),
         agreement("single", "distract", 0.9),
     ]
 
-    panel = draw_agreement(cells).axes[0]
+    figure = draw_agreement(cells)
 
+    assert "ρ 0.90\nPCS 0.88\nn = 4" in texts(figure)
+    (panel,) = figure.axes
     none, little, much = (to_rgb(cell.get_facecolor()) for cell in panel.patches)
     assert none == (1, 1, 1)
     assert none > little > much > (0.5, 0.5, 0.5)  # black letters stay readable

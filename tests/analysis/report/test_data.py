@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.analysis.report.data import Report
+    from pii_bench.datasets.catalog import Dataset
 
 RIGHT = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 
@@ -29,6 +30,11 @@ RIGHT = {"s1": '### Answer: ["32"]', "s2": '### Answer: ["40"]'}
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Dataset:
+    return tiny_dataset(tmp_path / "tiny.jsonl")
 
 
 def shown(report: Report) -> list[tuple[str, str]]:
@@ -65,8 +71,7 @@ def test_each_row_of_ours_leads_to_a_run(tmp_path: Path) -> None:
     assert found == "fake/two:naive"
 
 
-def test_a_detection_by_itself_is_a_run(tmp_path: Path) -> None:
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+def test_a_detection_by_itself_is_a_run(tmp_path: Path, tiny: Dataset) -> None:
     store_run(tmp_path / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
 
     report = collect_report(tmp_path)
@@ -75,8 +80,7 @@ def test_a_detection_by_itself_is_a_run(tmp_path: Path) -> None:
     assert report.record["runs"][0]["answers"][0]["s"] == [0, None, None, None]
 
 
-def test_a_reference_run_and_a_run_have_different_names(tmp_path: Path) -> None:
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+def test_a_reference_run_and_a_run_have_different_names(tmp_path: Path, tiny: Dataset) -> None:
     store_run(tmp_path / "runs", tiny, "naive", RIGHT)
     store_run(tmp_path / "reference", tiny, "naive", {**RIGHT, "s2": NOTHING})
 
@@ -85,8 +89,7 @@ def test_a_reference_run_and_a_run_have_different_names(tmp_path: Path) -> None:
     assert names == ["fake/one:naive", "reference:fake/one:naive"]
 
 
-def test_a_reference_that_a_run_repeats_is_shown_once(tmp_path: Path) -> None:
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+def test_a_reference_that_a_run_repeats_is_shown_once(tmp_path: Path, tiny: Dataset) -> None:
     for folder in ("runs", "reference"):
         store_run(tmp_path / folder, tiny, "naive", RIGHT)
 
@@ -97,9 +100,8 @@ def test_a_reference_that_a_run_repeats_is_shown_once(tmp_path: Path) -> None:
     assert (each.row.source, each.repeated) == (Source.RUN, True)
 
 
-def test_the_best_system_gives_leaks_and_examples(tmp_path: Path) -> None:
+def test_the_best_system_gives_leaks_and_examples(tmp_path: Path, tiny: Dataset) -> None:
     """Bo's name is kept although only the age is needed; Ann's age is hidden."""
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "detection", {"s1": ANN, "s2": BO})
     related = {"s1": NOTHING, "s2": '### Answer: ["40", "Bo Ray"]'}
     store_run(tmp_path / "runs", tiny, "naive", related)
@@ -118,8 +120,7 @@ def test_the_best_system_gives_leaks_and_examples(tmp_path: Path) -> None:
     assert collect_report(tmp_path).record["examples"] == []
 
 
-def test_prompt_raw_answer_tokens_and_cost_of_a_chat_model_are_included(tmp_path: Path) -> None:
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
+def test_prompt_raw_answer_tokens_and_cost_of_a_chat_model(tmp_path: Path, tiny: Dataset) -> None:
     card = SystemCard(
         model="openai/gpt-4o-2024-08-06",
         prompt="naive",
@@ -146,9 +147,8 @@ def test_prompt_raw_answer_tokens_and_cost_of_a_chat_model_are_included(tmp_path
     assert run["answers"][1] is None
 
 
-def test_texts_of_our_own_datasets_go_in_and_those_of_others_do_not(tmp_path: Path) -> None:
+def test_texts_of_our_own_datasets_go_in_and_no_others(tmp_path: Path, tiny: Dataset) -> None:
     demo = demo_results(tmp_path)
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "naive", RIGHT)
 
     report = collect_report(tmp_path)
@@ -169,9 +169,8 @@ def test_a_copy_of_our_file_is_not_ours(tmp_path: Path) -> None:
     assert collect_report(tmp_path).without_texts == [tiny.name]
 
 
-def test_all_texts_or_none_go_in_if_asked_for(tmp_path: Path) -> None:
+def test_all_texts_or_none_go_in_if_asked_for(tmp_path: Path, tiny: Dataset) -> None:
     demo_results(tmp_path)
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "naive", RIGHT)
 
     everything = collect_report(tmp_path, texts=Texts.ALL)
@@ -193,9 +192,8 @@ def test_systems_limit_the_samples_and_not_the_rows(tmp_path: Path) -> None:
     assert report.rows == collect_report(tmp_path).rows
 
 
-def test_a_dataset_limits_rows_and_samples(tmp_path: Path) -> None:
+def test_a_dataset_limits_rows_and_samples(tmp_path: Path, tiny: Dataset) -> None:
     demo_results(tmp_path)
-    tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "naive", RIGHT)
 
     by_name = collect_report(tmp_path, dataset=tiny.name)
@@ -204,12 +202,8 @@ def test_a_dataset_limits_rows_and_samples(tmp_path: Path) -> None:
     assert shown(by_name) == [(tiny.name, "fake/one:naive")]
     assert {row.dataset for row in by_name.rows} == {tiny.name}
     assert by_path == by_name
+    published = collect_report(tmp_path, dataset="single")
+    assert {(row.dataset, row.source) for row in published.rows} == {("single", Source.PUBLISHED)}
+    assert published.record["runs"] == published.record["datasets"] == []
     with pytest.raises(UnknownNameError, match="unknown dataset 'singel'"):
         collect_report(tmp_path, dataset="singel")
-
-
-def test_published_rows_of_a_dataset_stay_beside_ours(tmp_path: Path) -> None:
-    report = collect_report(tmp_path, dataset="single")
-
-    assert {(row.dataset, row.source) for row in report.rows} == {("single", Source.PUBLISHED)}
-    assert report.record["runs"] == report.record["datasets"] == []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pii_bench.analysis import figures
-from pii_bench.analysis.figures import NOTHING_TO_DRAW, Figure, Figures
+from pii_bench.analysis.figures import Figure, Figures
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import SCRIPTS, render_page, to_json
 from pii_bench.files import write_whole
@@ -76,17 +76,6 @@ def demo(tmp_path: Path) -> str:
     return page_of(tmp_path)
 
 
-def hostile_page(folder: Path) -> str:
-    """A page whose texts, answers, tags and model would all like to be markup."""
-    dataset = own_dataset(folder / "mine.jsonl", HOSTILE)
-    hostile = f"### Answer: {json.dumps(HOSTILE)}"
-    names = {sample.id: hostile for sample in dataset.samples}
-    store_run(folder / "runs", dataset, "naive", names, model='a/<img src=x onerror="alert(1)">')
-    rewritten = {sample.id: f"### Text:\n{' '.join(HOSTILE)}" for sample in dataset.samples}
-    store_run(folder / "runs", dataset, "rewrite", rewritten)
-    return page_of(folder, Texts.ALL)
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_ends_the_element_that_holds_it(text: str) -> None:
     written = to_json({"d": text})
@@ -97,8 +86,15 @@ def test_no_text_ends_the_element_that_holds_it(text: str) -> None:
 
 
 def test_hostile_texts_make_no_elements(tmp_path: Path) -> None:
+    """Texts, answers and model would all like to be markup."""
+    dataset = own_dataset(tmp_path / "mine.jsonl", HOSTILE)
+    related = dict.fromkeys(("s1", "s2"), f"### Answer: {json.dumps(HOSTILE)}")
+    model = 'a/<img src=x onerror="alert(1)">'
+    store_run(tmp_path / "runs", dataset, "naive", related, model=model)
+    rewritten = {"s1": f"### Text:\n{' '.join(HOSTILE)}"}
+    store_run(tmp_path / "runs", dataset, "rewrite", rewritten)
     written = tmp_path / "page.html"
-    write_whole(written, hostile_page(tmp_path))
+    write_whole(written, page_of(tmp_path, Texts.ALL))
 
     page = Page(written.read_text(encoding="utf-8"))
 
@@ -147,10 +143,6 @@ def test_scripts_make_no_markup_of_texts() -> None:
         assert way not in together
 
 
-def test_the_same_results_give_the_same_page(tmp_path: Path, demo: str) -> None:
-    assert page_of(tmp_path) == demo
-
-
 def test_without_texts_no_text_is_in_the_page(tmp_path: Path) -> None:
     tiny = tiny_dataset(tmp_path / "tiny.jsonl")
     store_run(tmp_path / "runs", tiny, "detection", {"s1": ANN, "s2": ANN})
@@ -182,10 +174,9 @@ def test_runs_that_were_left_out_are_counted(tmp_path: Path) -> None:
 def test_figures_are_images_that_hold_themselves(tmp_path: Path) -> None:
     report = collect_report(tmp_path)
 
-    assert "<p>No figures: matplotlib, which draws" in render_page(report)
-    missing = Figures((), NOTHING_TO_DRAW)
-    assert f"<p>No figures: {NOTHING_TO_DRAW}</p>" in render_page(replace(report, figures=missing))
-
+    page = render_page(report)
+    assert "<p>No figures: matplotlib, which draws" in page
+    assert render_page(report) == page
     drawn = Figures((Figure("Score & size", "<svg></svg>"),))
     assert (
         '<figcaption>Score &amp; size</figcaption><div class="scroll"><img alt="Score &amp; size" '

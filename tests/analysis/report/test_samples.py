@@ -41,6 +41,11 @@ def answers(
     return Answers(names_subjects, by_task)
 
 
+def rewriting(text: str | None, status: Status = Status.OK) -> Answers:
+    answer = Prediction(status, rewritten=text)
+    return Answers(names_subjects=False, by_task={Task.REWRITE: {"s1": answer}})
+
+
 def encoded(run: Answers, **changes: Any) -> tuple[Record, Record, Vocabulary]:
     vocabulary = Vocabulary()
     sample, (answer,) = encode_sample(make_sample("s1", **changes), [run], vocabulary)
@@ -73,11 +78,15 @@ def test_a_sample_has_its_texts_once_and_the_rest_as_numbers() -> None:
 
 
 def test_without_texts_there_are_ids_and_figures_only() -> None:
-    sample, (answer,) = encode_sample(make_sample("s1"), [answers()], None)
+    runs = [answers(), rewriting("Ann Lee.")]
+    sample, (answer, rewritten) = encode_sample(make_sample("s1"), runs, None)
 
     assert sample == {"id": "s1"}
     assert answer is not None
     assert answer.keys() == {"s", "f", "e"}
+    assert rewritten is not None
+    assert rewritten.keys() == {"s", "f", "e", "l"}
+    assert rewritten["l"] == [1, 0, 0]
 
 
 def test_places_are_counted_in_utf_16() -> None:
@@ -108,17 +117,13 @@ def test_a_text_is_marked_wherever_it_stands_but_gold_where_it_is_annotated() ->
 
 
 def test_texts_that_the_scorer_takes_as_one_have_one_number() -> None:
-    sample, answer, _ = encoded(answers(((("Ann\n Lee", "per"),),), ("32", " 32 ", " ")))
+    found = (("Ann\n Lee", "per"), ("32", "AGE"))
+    sample, answer, vocabulary = encoded(answers((found,), ("32", " 32 ", " ")))
 
     assert sample["t"] == [[0, 7], [11, 13]]
-    assert answer["d"] == [[0, 0]]
+    assert answer["d"] == [[0, 0, 1, 7]]
     assert answer["r"] == [1]
-
-
-def test_unknown_types_get_numbers_behind_ours() -> None:
-    _, answer, vocabulary = encoded(answers(((("32", "AGE"),),)))
-
-    assert answer["d"] == [[1, 7]]
+    # Unknown types get numbers behind ours.
     assert list(vocabulary.types)[7:] == ["AGE"]
 
 
@@ -211,11 +216,6 @@ def test_tags_put_at_their_places_give_the_masked_text(
     assert masked == expected.encode("utf-16-le", "surrogatepass")
 
 
-def rewriting(text: str | None, status: Status = Status.OK) -> Answers:
-    answer = Prediction(status, rewritten=text)
-    return Answers(names_subjects=False, by_task={Task.REWRITE: {"s1": answer}})
-
-
 def test_a_rewriting_stands_next_to_the_original_with_what_it_tells() -> None:
     sample, answer, _ = encoded(rewriting("\U0001f600 Ann is thirty-two."))
 
@@ -238,11 +238,3 @@ def test_a_rewriting_that_failed_has_no_text() -> None:
     assert answer["s"] == [None, None, None, REFUSED]
     assert answer["f"][3] == [0, 0, 0, 0, None, 0, 0, 0, None]
     assert answer.keys() == {"s", "f", "e"}
-
-
-def test_without_texts_a_rewriting_leaves_counts_alone() -> None:
-    _, (answer,) = encode_sample(make_sample("s1"), [rewriting("Ann Lee.")], None)
-
-    assert answer is not None
-    assert answer.keys() == {"s", "f", "e", "l"}
-    assert answer["l"] == [1, 0, 0]

@@ -63,17 +63,10 @@ def test_the_judge_prompt_in_both_orders(assert_golden: Callable[[str, str], Non
     unmasked_first, masked_first = JUDGE.messages(SAMPLE)
 
     assert_golden("prompts/utility.judge.txt", unmasked_first.content + "\n")
+    # It does not say which answer is masked.
     swapped = judge_questions({"s1": AnswerPair(masked="No.", unmasked="It depends on <Age>.")})
     assert masked_first == swapped.messages(SAMPLE)[0]
     assert swapped.messages(SAMPLE) == (masked_first, unmasked_first)
-
-
-def test_the_judge_prompt_does_not_name_the_masked_answer() -> None:
-    same = judge_questions({"s1": AnswerPair(masked="No.", unmasked="No.")})
-
-    one, other = same.messages(SAMPLE)
-    assert one == other
-    assert SAMPLE.description in one.content
 
 
 def test_the_answerer_gets_one_request() -> None:
@@ -105,8 +98,7 @@ def test_a_failure_in_one_order_fails_the_verdict() -> None:
 
 
 def test_the_card_has_model_prompt_and_settings() -> None:
-    masked_by = ("fake/masker", "detection", "naive")
-    questions = answer_questions({"s1": "..."}, masked_by)
+    questions = answer_questions({"s1": "..."}, ("fake/masker", "detection", "naive"))
     system = chat(questions, model=FakeModel(identity={"weights": "w1"}))
 
     card = system.card
@@ -187,12 +179,6 @@ def test_ratings_are_averaged_over_both_orders() -> None:
 
     assert ratings == Ratings(masked=6.0, unmasked=9.0)
     assert ratings.utility == 5 / 8
-
-
-def test_a_preference_for_the_first_answer_cancels_out() -> None:
-    ratings = read_verdict(verdict("A=8, B=6", "A=8, B=6"))
-
-    assert ratings == Ratings(masked=7.0, unmasked=7.0)
 
 
 @pytest.mark.parametrize(

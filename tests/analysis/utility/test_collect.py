@@ -54,10 +54,6 @@ def collected(results: Path, measuring: Measuring = MEASURING) -> dict[tuple[str
     return {(row.condition, row.measure): (row, figures) for row, figures in measured}
 
 
-def test_an_empty_folder_has_no_figures(tmp_path: Path) -> None:
-    assert collected(tmp_path) == {}
-
-
 def test_no_mask_has_privacy_0_and_utility_1(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
 
@@ -212,23 +208,25 @@ def test_a_signature_names_data_prompts_models_and_settings(
     assert "utility.judge@" in prompts
 
 
-def test_runs_without_a_no_mask_run_are_left_out(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "mask-all", {"s1": "east"})
-
+@pytest.mark.parametrize(
+    ("condition", "deleted", "reason"),
+    [
+        ("mask-all", False, "there is no run under no-mask to compare with"),
+        ("no-mask", True, "No such file"),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_left_out(
+    condition: str, deleted: bool, reason: str, tmp_path: Path, dataset: Dataset
+) -> None:
+    run_answerer(tmp_path, dataset, condition, {"s1": "east"})
+    if deleted:
+        (tmp_path / "set.jsonl").unlink()
     left_out: list[str] = []
+
     assert collect_utility(tmp_path, MEASURING, left_out) == []
-    run = f"{ANSWERER} on {dataset.name}@mask-all"
-    assert left_out == [f"utility: {run}: there is no run under no-mask to compare with"]
-
-
-def test_runs_on_a_deleted_dataset_are_left_out(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
-    (tmp_path / "set.jsonl").unlink()
-
-    left_out: list[str] = []
-    assert collect_utility(tmp_path, MEASURING, left_out) == []
-    (reason,) = left_out
-    assert f"{dataset.name}@no-mask" in reason
+    (message,) = left_out
+    assert message.startswith(f"utility: {ANSWERER} on {dataset.name}@{condition}: ")
+    assert reason in message
 
 
 FIGURES = (
@@ -286,12 +284,6 @@ def test_samples_csv() -> None:
         f"{JUDGED},s2,0.2500,,,unparsed,,",
         f"{JUDGED},s3,,,,no_masking,,",
     ]
-
-
-def test_empty_tables_have_a_header() -> None:
-    assert to_csv([]).startswith("source,dataset,condition,")
-    assert samples_to_csv([]).startswith("dataset,condition,")
-    assert to_markdown([]).startswith("# Privacy and utility")
 
 
 def test_utility_files_are_written(tmp_path: Path) -> None:

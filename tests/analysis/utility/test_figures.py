@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 
@@ -16,21 +14,12 @@ from pii_bench.analysis.utility.figures import (
     published_figures,
     similarity,
 )
-from pii_bench.errors import InputFileError
 from pii_bench.masking import mask
 from pii_bench.ranking.rows import Source
 from tests.analysis.utility.runs import Vectors
 from tests.masking.drawn import words_and_entities
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-ENCODER = Vectors({"east": (1.0, 0.0), "north": (0.0, 1.0), "west": (-1.0, 0.0)})
-
 TEXT = "Ann Lee is 32. Ann Lee!"
-
-HEADER = "table,task,dataset,model,strategy,metric,value,note\n"
 
 
 @pytest.mark.parametrize(
@@ -76,22 +65,21 @@ def test_the_mean_of_no_samples_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("masked", "cosine"), [("east", 1.0), ("north", 0.0), ("west", 0.0), ("both", 0.8)]
+    ("masked", "cosine"),
+    [("east", 1.0), ("north", 0.0), ("west", 0.0), ("both", 0.8), ("too far east", 1.0)],
 )
 def test_similarity_is_the_clipped_cosine(masked: str, cosine: float) -> None:
-    encoder = Vectors({**ENCODER.vectors, "both": (0.8, 0.6)})
+    encoder = Vectors(
+        {
+            "east": (1.0, 0.0),
+            "north": (0.0, 1.0),
+            "west": (-1.0, 0.0),
+            "both": (0.8, 0.6),
+            "too far east": (1.001, 0.0),
+        }
+    )
 
     assert similarity(encoder, masked, "east") == pytest.approx(cosine)
-
-
-def test_similarity_never_exceeds_1() -> None:
-    encoder = Vectors({"one": (1.0, 1e-3), "other": (1.0, 1e-3)})
-
-    assert similarity(encoder, "one", "other") == 1.0
-
-
-def test_equal_answers_have_similarity_1() -> None:
-    assert similarity(Vectors({}), "same", "same") == 1.0
 
 
 @pytest.mark.parametrize(
@@ -124,20 +112,6 @@ def test_privacy_is_the_share_of_masked_occurrences(
     entities: list[str], text: str, masked: list[tuple[int, int]], expected: float
 ) -> None:
     assert privacy(entities, text, masked) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("entity", "text"),
-    [
-        ("O'Neil", "O'Neil called. O’Neil and O'NEIL wrote."),
-        ("32", "She is 32, born in 1932."),
-        ("42", "User ann42 wrote."),
-    ],
-)
-def test_masking_an_entity_hides_all_its_occurrences(entity: str, text: str) -> None:
-    hidden = mask(text, [(entity, "PER")])
-
-    assert privacy([entity], text, [(span.start, span.end) for span in hidden.spans]) == 1
 
 
 @pytest.mark.parametrize("entities", [[], ["", " "], ["Bo"]])
@@ -193,26 +167,3 @@ def test_published_figures() -> None:
         (Source.PUBLISHED, "gpt-4o-2024-08-06", "not said", "paper, table 8")
     }
     assert not any(row.complete or row.signature for row in rows)
-
-
-def test_published_figures_ignore_other_tasks(tmp_path: Path) -> None:
-    path = tmp_path / "results.csv"
-    path.write_text(HEADER + "2,detection,single,human,,strict_f1,0.9,\n", encoding="utf-8")
-
-    assert published_figures(path) == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "8,privacy_utility,set,m,no-mask,privacy,1.1,",
-        "8,privacy_utility,set,m,no-mask,privacy,much,",
-        "8,privacy_utility,set,m,no-mask,f1,0.5,",
-    ],
-)
-def test_invalid_published_figures_are_an_error(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "results.csv"
-    path.write_text(HEADER + line + "\n", encoding="utf-8")
-
-    with pytest.raises(InputFileError, match="no table of published figures"):
-        published_figures(path)
