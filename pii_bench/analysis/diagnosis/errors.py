@@ -99,18 +99,11 @@ ErrorCounts: TypeAlias = Counter[tuple[ErrorClass, Side]]
 
 
 def classify(task: Task, sample: Sample, answer: Prediction) -> ErrorCounts:
-    """Count the errors of one sample in query-related or masking by class and side.
+    """Count the errors of one scored sample in query-related or masking by class and side.
 
     For query-related, the `subjects` of the answer are those of the same system's detection
     answer; None if it has none.
-
-    Raises:
-        ValueError: the task is detection, or the answer is not scored.
     """
-    if task is Task.DETECTION:
-        raise ValueError("errors of detection have no classes (allowed: query-related, masking)")
-    if not answer.status.scored:
-        raise ValueError(f"sample {sample.id!r} is {answer.status}: it is not scored")
     errors = _related_errors if task is Task.QUERY_RELATED else _masking_errors
     return Counter(errors(sample, answer))
 

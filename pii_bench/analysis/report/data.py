@@ -89,22 +89,6 @@ class LeakedCategory:
 
 
 @dataclass(frozen=True, slots=True)
-class _MaskedSample:
-    """A sample with the errors of its masking.
-
-    Attributes:
-        leaked: categories of the texts that stay readable although the query does not need them.
-        unneeded: categories of all texts that the query does not need.
-        hidden: number of texts that the query needs and that cannot be read.
-    """
-
-    sample: Sample
-    leaked: Sequence[str]
-    unneeded: Sequence[str]
-    hidden: int
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """The content of a report page.
 
@@ -208,33 +192,20 @@ def collect_report(
 
 def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leaks | None:
     """Return the leaks of the best system on the first dataset."""
-    if not best:
-        return None
-    row = best[0]
-    for run, rows in scored:
-        if run.masking is not None and address(row) in map(address, rows):
-            masked = _masked_samples(run.dataset.samples, run.masking)
-            leaked = Counter(name for item in masked for name in item.leaked)
-            unneeded = Counter(name for item in masked for name in item.unneeded)
-            return Leaks(
-                system=_name(run),
-                title=system_of(row),
-                dataset=row.dataset,
-                categories=tuple(
-                    LeakedCategory(name, readable=count, unneeded=unneeded[name])
-                    for name, count in leaked.most_common(_CATEGORIES)
-                ),
-                examples=_find_examples(masked),
-            )
+    for row in best[:1]:
+        for run, rows in scored:
+            if run.masking is not None and address(row) in map(address, rows):
+                return _leaks_of(run, run.masking, system_of(row))
     return None
 
 
-def _masked_samples(
-    samples: Iterable[Sample], masking: Mapping[str, Prediction]
-) -> list[_MaskedSample]:
-    """Judge the masked text of each sample as the scorer does."""
-    masked: list[_MaskedSample] = []
-    for sample in samples:
+def _leaks_of(run: Run, masking: Mapping[str, Prediction], title: str) -> Leaks:
+    """Judge the masked texts of a run as the scorer does."""
+    leaked, unneeded = Counter[str](), Counter[str]()
+    right: list[tuple[int, Sample]] = []
+    leaking: list[tuple[int, Sample]] = []
+    hiding: list[tuple[int, Sample]] = []
+    for sample in run.dataset.samples:
         answer = masking.get(sample.id)
         plan = answer and plan_of(sample.description, answer.subjects, answer.related)
         if not plan:
@@ -244,9 +215,7 @@ def _masked_samples(
         categories = {
             normalise(entity.text): entity.category or entity.type for entity in sample.entities
         }
-        leaked: list[str] = []
-        unneeded: list[str] = []
-        hidden = 0
+        leaks = hidden = 0
         for text, masked_spans, readable in zip(
             gold.texts, judgement.hidden, judgement.readable, strict=True
         ):
@@ -254,38 +223,38 @@ def _masked_samples(
                 continue
             if text.needed:
                 hidden += readable == 0
-            else:
-                unneeded.append(categories[text.text])
-                if masked_spans < len(text.spans):
-                    leaked.append(categories[text.text])
-        masked.append(_MaskedSample(sample, leaked, unneeded, hidden))
-    return masked
-
-
-def _find_examples(masked: Sequence[_MaskedSample]) -> dict[str, str]:
-    """Return the ids of a correct sample, one that leaks, and one that hides a needed value."""
-    right: list[tuple[int, Sample]] = []
-    leaking: list[tuple[int, Sample]] = []
-    hiding: list[tuple[int, Sample]] = []
-    for item in masked:
-        if item.leaked and not item.hidden:
-            leaking.append((len(item.leaked), item.sample))
-        elif item.hidden and not item.leaked:
-            hiding.append((item.hidden, item.sample))
-        elif item.sample.related and not item.leaked:
-            right.append((len(item.sample.related), item.sample))
-    counted = {
+                continue
+            unneeded[categories[text.text]] += 1
+            if masked_spans < len(text.spans):
+                leaked[categories[text.text]] += 1
+                leaks += 1
+        if leaks and not hidden:
+            leaking.append((leaks, sample))
+        elif hidden and not leaks:
+            hiding.append((hidden, sample))
+        elif sample.related and not leaks:
+            right.append((len(sample.related), sample))
+    examples = {
         "Masked as it should be": right,
         "Leaks what the query does not need": leaking,
         "Hides what the query needs": hiding,
     }
-    examples: dict[str, str] = {}
-    for title, samples in counted.items():
-        if samples:
-            # Prefer two texts or more, then a short description.
-            _, sample = min(samples, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
-            examples[title] = sample.id
-    return examples
+    return Leaks(
+        system=_name(run),
+        title=title,
+        dataset=run.dataset.name,
+        categories=tuple(
+            LeakedCategory(name, readable=count, unneeded=unneeded[name])
+            for name, count in leaked.most_common(_CATEGORIES)
+        ),
+        examples={name: _clearest(counted) for name, counted in examples.items() if counted},
+    )
+
+
+def _clearest(counted: Sequence[tuple[int, Sample]]) -> str:
+    """Return the id of a sample with two counted texts or more, and a short description."""
+    _, sample = min(counted, key=lambda pair: (-min(pair[0], 2), len(pair[1].description)))
+    return sample.id
 
 
 def _dataset_name(requested: str, stored: Iterable[str]) -> str | None:
