@@ -9,7 +9,7 @@ a type.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -44,28 +44,23 @@ COLUMNS: Final = (
 Row = dict[str, str | int | float | None]
 
 
-@dataclass(slots=True)
 class SpanTally:
     """Running scores of a detector; memory does not grow with the number of documents.
 
     Attributes:
-        labels: the dataset's labels.
         unscored: number of spans that were not scored, by description.
     """
 
-    labels: Mapping[str, Meaning]
-    detector: Detector
-    total: SpanScore = field(default_factory=SpanScore)
-    documents: int = 0
-    unscored: Counter[str] = field(default_factory=Counter)
-    # By label or tier: exact and overlap counts.
-    _groups: defaultdict[str, tuple[Counts, Counts]] = field(
-        default_factory=lambda: defaultdict(lambda: (Counts(), Counts()))
-    )
-    # By column prefix: how many documents have which counts, for the intervals.
-    _documents: defaultdict[str, Counter[Counts]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
+    def __init__(self, labels: Mapping[str, Meaning], detector: Detector) -> None:
+        self.labels = labels
+        self.detector = detector
+        self.total = SpanScore()
+        self.documents = 0
+        self.unscored = Counter[str]()
+        # By label or tier: exact and overlap counts.
+        self._groups = defaultdict[str, tuple[Counts, Counts]](lambda: (Counts(), Counts()))
+        # By column prefix: how many documents have which counts, for the intervals.
+        self._documents = defaultdict[str, Counter[Counts]](Counter)
 
     def add(self, document: Document) -> None:
         """Run the detector on a document and score it."""

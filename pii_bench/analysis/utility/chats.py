@@ -113,9 +113,12 @@ def judge_questions(pairs: Mapping[str, AnswerPair]) -> Questions:
 
     The first message shows the answer to the unmasked text as A, the second as B.
     """
-    names = "answer_a", "answer_b"
-    fields = {key: _both_orders(names, pair.unmasked, pair.masked) for key, pair in pairs.items()}
-    return Questions(JUDGE, _template("judge.txt", *names), fields)
+    a, b = "answer_a", "answer_b"
+    fields = {
+        sample_id: [{a: pair.unmasked, b: pair.masked}, {a: pair.masked, b: pair.unmasked}]
+        for sample_id, pair in pairs.items()
+    }
+    return Questions(JUDGE, _template("judge.txt", a, b), fields)
 
 
 def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -> Questions:
@@ -124,19 +127,16 @@ def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -
     The first message shows the rewritten text as A, the second as B. `rewritten_by` is the model
     and prompt of the run that rewrote the texts.
     """
-    names = "text_a", "text_b"
-    fields = {key: _both_orders(names, pair.rewritten, pair.masked) for key, pair in pairs.items()}
-    settings = {MASKED_BY: list(rewritten_by)}
-    return Questions(TEXTS, _template("texts.txt", *names), fields, settings)
+    a, b = "text_a", "text_b"
+    fields = {
+        sample_id: [{a: pair.rewritten, b: pair.masked}, {a: pair.masked, b: pair.rewritten}]
+        for sample_id, pair in pairs.items()
+    }
+    return Questions(TEXTS, _template("texts.txt", a, b), fields, {MASKED_BY: [*rewritten_by]})
 
 
 def _template(file: str, *fields: str) -> Template:
     return load_template(PROMPTS / "utility" / file, frozenset({"description", "query", *fields}))
-
-
-def _both_orders(names: tuple[str, str], one: str, other: str) -> list[dict[str, str]]:
-    a, b = names
-    return [{a: one, b: other}, {a: other, b: one}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +156,8 @@ class ChatSystem:
             prompt_sha256=self.questions.sha256,
             task=Task.MASKING,
             oracle=False,
-            settings={
-                **self.model.identity,
-                **asdict(self.sampling),
-                **self.questions.settings,
-            },
+            settings={**self.model.identity, **asdict(self.sampling), **self.questions.settings},
             unmasked_text_to=recipient(self.model),
-        )
-
-    def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """Return one request per question about a sample."""
-        return tuple(
-            Request(sample.id, self.questions.prompt, (message,), self.sampling, draw=draw)
-            for draw, message in enumerate(self.questions.messages(sample))
         )
 
     def request_hash(self, sample: Sample) -> str:
@@ -182,9 +171,12 @@ class ChatSystem:
             CallError: a question got no answer; all questions about the sample are asked again.
             ProviderRefusedError: the provider refuses every request.
         """
-        answers: list[Completion] = [
-            await self.model.complete(request) for request in self.requests(sample)
-        ]
+        answers: list[Completion] = []
+        for draw, message in enumerate(self.questions.messages(sample)):
+            request = Request(
+                sample.id, self.questions.prompt, (message,), self.sampling, draw=draw
+            )
+            answers.append(await self.model.complete(request))
         return answers[0] if len(answers) == 1 else Draws(tuple(answers))
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ the texts. The answers under each condition are compared with those without mask
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.utility.chats import (
     ANSWER,
@@ -49,10 +49,6 @@ GOLD_CONDITIONS: Final = (NO_MASK, MASK_ALL, MASK_UNRELATED)
 
 FOLDER: Final = "utility"
 """The folder in results with answers, verdicts and figures; runs of systems are in `runs`."""
-
-# No dataset name contains it.
-_SEPARATOR: Final = "@"
-
 
 Maskings: TypeAlias = "Mapping[str, Masked | Rewritten]"
 """Sample id to its masked or rewritten description, without samples where that failed."""
@@ -134,12 +130,13 @@ def _read_run(results: Path, model: str, prompt: str, dataset: Dataset) -> Run:
 
 def run_name(dataset: str, condition: str) -> str:
     """Return the name of the runs on a dataset under a condition."""
-    return f"{dataset}{_SEPARATOR}{condition}"
+    # No dataset name contains "@".
+    return f"{dataset}@{condition}"
 
 
 def split_name(run: str) -> tuple[str, str]:
     """Split the name of a run into dataset and condition."""
-    dataset, _, condition = run.partition(_SEPARATOR)
+    dataset, _, condition = run.partition("@")
     return dataset, condition
 
 
@@ -160,28 +157,10 @@ def texts_folder(results: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class StoredChat:
-    """A stored run of an answerer or a judge.
-
-    Attributes:
-        records: by sample id.
-        unreadable: one message for each line that cannot be read.
-    """
+    """A stored run of an answerer or a judge; its records by sample id."""
 
     manifest: Manifest
     records: Mapping[str, RunRecord]
-    unreadable: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read the run of a manifest.
-
-        Raises:
-            InputFileError: the manifest is broken.
-        """
-        unreadable: list[str] = []
-        lines = read_lines(RunFiles.of_manifest(path).responses, unreadable)
-        by_id = {record.id: record for _, record in lines}
-        return cls(read_manifest(path), by_id, tuple(unreadable))
 
     @property
     def model(self) -> str:
@@ -273,13 +252,15 @@ def read_text_judges(results: Path, left_out: list[str]) -> list[StoredChat]:
 def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat]:
     runs = []
     for path in sorted(manifests):
+        unreadable: list[str] = []
+        lines = read_lines(RunFiles.of_manifest(path).responses, unreadable)
         try:
-            run = StoredChat.read(path)
+            records = {record.id: record for _, record in lines}
+            runs.append(StoredChat(read_manifest(path), records))
         except InputFileError as error:
             left_out.append(f"{error}; {MANIFEST_REMEDY}")
         else:
-            left_out += [f"{line}; {LINE_REMEDY}" for line in run.unreadable]
-            runs.append(run)
+            left_out += [f"{line}; {LINE_REMEDY}" for line in unreadable]
     return runs
 
 
@@ -318,7 +299,8 @@ def load_answers(
         PiiBenchError: the runs cannot be compared, no answer matches, or a run of the system that
             masks is absent or broken.
     """
-    if _settings(run) != _settings(base):
+    own, bases = run.manifest.system.settings, base.manifest.system.settings
+    if {**own, MASKED_BY: None} != {**bases, MASKED_BY: None}:
         raise PiiBenchError(f"{NO_MASK} was asked with other settings; ask both with the same ones")
     if not dataset.sha256 == run.manifest.dataset.sha256 == base.manifest.dataset.sha256:
         raise PiiBenchError("the dataset has changed since this run; run it again")
@@ -370,8 +352,3 @@ def _maskings(
     if run.condition not in GOLD_CONDITIONS:
         raise PiiBenchError(f"unknown condition {run.condition!r}")
     return run.condition != NO_MASK, mask_by_gold(run.condition, asked)
-
-
-def _settings(run: StoredChat) -> dict[str, Any]:
-    settings = run.manifest.system.settings
-    return {name: value for name, value in settings.items() if name != MASKED_BY}

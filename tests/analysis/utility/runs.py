@@ -17,12 +17,12 @@ from pii_bench.analysis.utility.chats import (
 from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     NO_MASK,
-    StoredChat,
     answer_pairs,
     answers_folder,
     condition_of,
     mask_by_gold,
     mask_by_system,
+    read_answerers,
     read_masker,
     run_name,
     texts,
@@ -102,12 +102,10 @@ def run_judge(
     verdicts: Mapping[str, tuple[str, str] | CallError],
 ) -> None:
     """Store verdicts on answers under a condition; the first has the unmasked answer as A."""
-    stored = {}
-    for each in (NO_MASK, condition):
-        name = run_name(dataset.name, each)
-        files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
-        records = StoredChat.read(files.manifest).records.values()
-        stored[each] = {record.id: next(iter(record.completions), None) for record in records}
+    stored = {
+        run.condition: {record.id: record.written for record in run.records.values()}
+        for run in read_answerers(results, [])
+    }
     questions = judge_questions(answer_pairs(stored[condition], stored[NO_MASK]))
     system = ChatSystem(_model(JUDGE, verdicts), Sampling(), questions)
     name = run_name(dataset.name, condition)
