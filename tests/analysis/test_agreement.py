@@ -64,9 +64,7 @@ def test_two_datasets_agree_by_rho_and_by_the_mean_of_pcs() -> None:
 
 
 def test_pcs_of_nothing_and_nothing_is_none_and_not_in_the_mean() -> None:
-    figures = [*systems("single", 0.0, 0.5), *systems("multi", 0.0, 0.5)]
-
-    nothing, half = consistencies(figures)
+    nothing, half = consistencies([*systems("single", 0.0, 0.5), *systems("multi", 0.0, 0.5)])
 
     assert (nothing.pcs, half.pcs) == (None, 1.0)
     assert only(agreements([nothing, half])).pcs == 1.0

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -65,26 +65,17 @@ def test_without_a_scored_sample_there_is_none() -> None:
     assert curves([run]) == []
 
 
-def test_a_published_figure_has_neither_samples_nor_interval() -> None:
-    (found,) = published_headlines([published("single", 0.5)])
-
-    assert (found.run.source, found.run.complete, found.value) == (Source.PUBLISHED, True, 0.5)
-    assert (found.samples, found.interval_low, found.interval_high) == (None, None, None)
-
-
 def test_published_single_and_multi_are_joined_by_the_papers_samples() -> None:
-    found = published_headlines([published("single", 1.0), published("multi", 0.0)])
+    rows = [published("single", 1.0), published("multi", 0.0)]
 
-    (both,) = [each for each in found if each.run.dataset == "single+multi"]
+    single, _, both = published_headlines(rows)
+
+    assert (single.run.source, single.run.complete, single.value) == (Source.PUBLISHED, True, 1.0)
+    assert (single.samples, single.interval_low, single.interval_high) == (None, None, None)
+    assert both.run.dataset == "single+multi"
     assert both.value == pytest.approx(1214 / (1214 + 1228))
-
-
-def test_what_is_published_of_both_together_is_taken_as_it_is() -> None:
-    rows = [published("single", 1.0), published("multi", 0.0), published("single+multi", 0.7)]
-
-    (both,) = [e for e in published_headlines(rows) if e.run.dataset == "single+multi"]
-
-    assert both.value == 0.7
+    # What is published of both together is taken as it is.
+    assert published_headlines([*rows, published("single+multi", 0.7)])[2].value == 0.7
 
 
 def test_every_published_headline_is_there_once() -> None:
@@ -102,32 +93,25 @@ def test_a_drop_is_from_single_and_multi_together() -> None:
     assert (hard.run.dataset, hard.base, hard.value) == ("hard", 0.75, 0.5)
     assert (hard.drop, hard.relative) == (0.25, 0.25 / 0.75)
     assert distract.drop == pytest.approx(-0.15)
+    (nothing,) = drops([headline(0.0, "single+multi"), headline(0.0, "hard")])
+    assert (nothing.drop, nothing.relative) == (0.0, None)
 
 
-def test_from_nothing_there_is_no_relative_drop() -> None:
-    (found,) = drops([headline(0.0, "single+multi"), headline(0.0, "hard")])
-
-    assert (found.drop, found.relative) == (0.0, None)
-
-
-def test_systems_tasks_and_metrics_are_not_mixed() -> None:
-    base = headline(0.75, "single+multi")
-    others = [
-        headline(0.5, "hard", model="fake/two"),
-        headline(0.5, "hard", strategy="self-cot"),
-        headline(0.5, "hard", task=Task.MASKING),
-        headline(0.5, "hard", metric="ent_f1"),
-        headline(0.5, "multi"),
-    ]
-
-    assert drops([base, *others]) == []
-
-
-@pytest.mark.parametrize("incomplete", ["single+multi", "hard"])
-def test_incomplete_runs_have_no_drop(incomplete: str) -> None:
-    figures = [
-        headline(0.75, name, complete=name != incomplete) for name in ("single+multi", "hard")
-    ]
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"model": "fake/two"},
+        {"strategy": "self-cot"},
+        {"task": Task.MASKING},
+        {"metric": "ent_f1"},
+        {"dataset": "multi"},
+        {"complete": False},
+    ],
+)
+def test_another_system_task_or_metric_or_an_incomplete_run_has_no_drop(
+    other: dict[str, Any],
+) -> None:
+    figures = [headline(0.75, "single+multi"), headline(0.5, **{"dataset": "hard", **other})]
 
     assert drops(figures) == []
 
@@ -163,14 +147,18 @@ def along(points: list[CurvePoint], factor: str) -> list[tuple[int, int | None, 
     ("factor", "size", "ends"),
     [
         ("subjects", 1, (1, 1)),
+        # The paper's curves fall past 5 subjects, 33 entities and 3,000 characters.
+        ("subjects", 5, (5, 5)),
         ("subjects", 9, (9, 9)),
         ("subjects", 10, (10, None)),
         ("subjects", 25, (10, None)),
         ("entities", 0, (0, 6)),
         ("entities", 6, (0, 6)),
         ("entities", 7, (7, 9)),
+        ("entities", 33, (17, 33)),
         ("entities", 56, (56, None)),
         ("characters", 501, (501, 750)),
+        ("characters", 3000, (1501, 3000)),
         ("related", 0, (0, 0)),
         ("related", 7, (7, 7)),
         ("related", 8, (8, None)),
@@ -178,16 +166,6 @@ def along(points: list[CurvePoint], factor: str) -> list[tuple[int, int | None, 
 )
 def test_the_bin_of_a_size(factor: str, size: int, ends: tuple[int, int | None]) -> None:
     assert SIZES[factor].bin_of(size) == ends
-
-
-@pytest.mark.parametrize(
-    ("factor", "cut"), [("subjects", 5), ("entities", 33), ("characters", 3000)]
-)
-def test_where_the_papers_curves_fall_one_bin_ends_and_another_begins(
-    factor: str, cut: int
-) -> None:
-    assert SIZES[factor].bin_of(cut)[1] == cut
-    assert SIZES[factor].bin_of(cut + 1)[0] == cut + 1
 
 
 def test_a_point_is_the_mean_over_the_samples_of_its_bin() -> None:
@@ -224,20 +202,13 @@ def test_detection_has_both_figures_and_nothing_of_the_query() -> None:
 
 
 def test_an_interval_holds_its_point_and_needs_two_descriptions() -> None:
-    samples = [asked(f"s{number}", "32") for number in range(6)]
-    answers = {
-        sample.id: answer("32" if place % 2 else "33") for place, sample in enumerate(samples)
-    }
-    alone = evaluated(run_name(model="fake/two"), samples[:1], {"s0": answer("32")})
+    samples = [asked("a", "32"), asked("b", "32"), asked("c", "32", "Halifax")]
+    answers = {"a": answer("32"), "b": answer("33"), "c": answer("32")}
 
-    (many,) = [
-        p for p in curves([evaluated(run_name(), samples, answers)]) if p.factor == "related"
-    ]
-    (one,) = [p for p in curves([alone]) if p.factor == "related"]
+    points = curves([evaluated(run_name(), samples, answers)])
 
-    assert many.interval_low is not None
-    assert many.interval_high is not None
-    assert 0 <= many.interval_low < many.value == 0.5 < many.interval_high <= 1
+    many, one = [point for point in points if point.factor == "related"]
+    assert (many.interval_low, many.value, many.interval_high) == (0, 0.5, 1)
     assert (one.interval_low, one.interval_high) == (None, None)
 
 

@@ -31,19 +31,15 @@ def small(dataset: str, text: str) -> EvaluatedRun:
     return evaluated(run_name(dataset), samples, {sample.id: answer(text) for sample in samples})
 
 
-def versions(dataset: str, text: str) -> EvaluatedRun:
-    """A run over a version of the first of them."""
-    sample = perturbed(asked(f"{dataset}-1", "33"), "typos", dataset)
-    return evaluated(run_name("versions"), [sample], {sample.id: answer(text)})
-
-
 @pytest.fixture
 def analysis() -> Analysis:
     sample = asked("single-1", "32")
     both = {"single-1": answer("32", subjects=((("Ann Lee", "PER"),),))}
     masking = evaluated(run_name("twins", task=Task.MASKING), [sample], both)
+    version = perturbed(asked("single-1", "33"), "typos", "single")
+    versions = evaluated(run_name("versions"), [version], {version.id: answer("33")})
     runs = [small("single", "32"), small("multi", "33"), small("hard", "32"), masking]
-    return analyse([*runs, versions("single", "33")], [])
+    return analyse([*runs, versions], [])
 
 
 @pytest.mark.parametrize(
