@@ -100,15 +100,9 @@ def query_run(
     relevance: str = "keyword",
     **card: Any,
 ) -> Run:
-    """A run of gold+RELEVANCE; a status in the place of an answer is a failure.
+    """A run of gold+RELEVANCE, with a detection run if `detected` is given.
 
-    Args:
-        samples: of its dataset.
-        chosen: sample id to the query-related answer.
-        detected: sample id to the detection answer; None for no detection run.
-        dataset: its name.
-        relevance: named in the card.
-        card: what else the query-related card says.
+    A status in the place of an answer is a failure. `card` is what else the card says.
     """
     own = Dataset(dataset, f"{dataset}.jsonl", "0" * 64, tuple(samples))
     made = RelevanceSystem(GoldEntities(), PredictedRelevance(build_relevance(relevance))).card

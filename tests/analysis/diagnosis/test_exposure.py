@@ -21,14 +21,13 @@ from pii_bench.analysis.diagnosis.exposure import (
     stored_candidates,
 )
 from pii_bench.errors import MissingExtraError
-from pii_bench.masking import mask
 from pii_bench.masking.masked import make_plan
 from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import build_relevance
 from pii_bench.systems.relevance.keyword import KeywordRelevance
 from pii_bench.tasks import Status
-from tests.analysis.diagnosis.samples import DESCRIPTION, EVERYONE, couple, query_run
+from tests.analysis.diagnosis.samples import DESCRIPTION, EVERYONE, PEOPLE, couple, query_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,26 +103,12 @@ def test_a_repeated_text_is_masked_at_all_its_places_some_or_none(
     assert (counts, exposure.leaked) == (repeated, tiers(0, leaked, 2))
 
 
-def test_a_leak_is_judged_on_what_was_masked_and_nothing_else() -> None:
-    text = "She left Dalrymple Holdings."
-    people = {"A": [("Dalrymple Holdings", "ORG", "Company Name")]}
-    sample = couple((), description=text, people=people)
-    entities = (("Dalrymple Holdings", "ORG"),)
-    answer = Prediction(Status.OK, (entities,), ("Dalrymple",))
-
-    # What is kept stays in the masked text, so that half of the name can be read.
-    assert mask(text, entities, ("Dalrymple",)).text == "She left Dalrymple <Organisation>."
-    assert judge_answer(sample, answer).leaked == tiers(0, 1, 0)
-
-
 def test_one_text_of_two_people_is_needed_if_either_needs_it() -> None:
-    people = {"A": [("Acme", "ORG", "Company Name")], "B": [("Acme", "ORG", "Company Name")]}
-    sample = couple((("A", "Acme"),), description="Ann and Bo are with Acme.", people=people)
+    people = {"A": PEOPLE["A"], "B": [("Oslo", "LOC", "City/Region")]}
 
-    exposure = judge(sample, [])
+    exposure = judge(couple(people=people), [])
 
-    assert (exposure.needed, exposure.unneeded) == (1, tiers(0, 0, 0))
-    assert exposure.leak is None
+    assert (exposure.needed, exposure.unneeded) == (2, tiers(0, 1, 1))
 
 
 def test_a_text_of_two_tiers_has_the_higher() -> None:
@@ -337,27 +322,16 @@ def test_what_has_no_threshold_or_no_detection_has_no_scores() -> None:
     assert find_scores(runs) == ([], [])
 
 
-def test_a_system_that_has_changed_is_left_out() -> None:
-    run = query_run([SAMPLE], CHOSEN, DETECTED, prompt_sha256="f" * 64)
-
-    _, (reason,) = find_scores([run])
-
-    assert reason == (
-        "the curve of gold, keyword on tiny.jsonl: its threshold or weights have changed since; "
-        "run again"
-    )
-
-
-def test_a_system_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = query_run([SAMPLE], CHOSEN, DETECTED)
+def test_a_system_that_has_changed_or_is_not_installed_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changed = query_run([SAMPLE], CHOSEN, DETECTED, prompt_sha256="f" * 64)
+    owner = "the curve of gold, keyword on tiny.jsonl"
+    reason = f"{owner}: its threshold or weights have changed since; run again"
+    assert find_scores([changed]) == ([], [reason])
 
     def refuse(_: str) -> NoReturn:
         raise MissingExtraError("keyword", "make it")
 
     monkeypatch.setattr("pii_bench.analysis.diagnosis.exposure.build_relevance", refuse)
-
-    _, (reason,) = find_scores([run])
-
-    assert reason == (
-        "the curve of gold, keyword on tiny.jsonl: keyword is not installed: run `make it`"
-    )
+    assert find_scores([changed]) == ([], [f"{owner}: keyword is not installed: run `make it`"])

@@ -124,15 +124,6 @@ def test_a_failed_sample_leaves_its_pair_undefined(
     assert Asked.of(sample_of("second"), None).answer is None  # never asked
 
 
-def test_rates_are_of_the_pairs_that_tell_something() -> None:
-    rates = TwinRates(
-        Reaction.FOLLOWS, Against.ORIGINAL, pairs=10, failed=2, undefined=3, done=1, both_right=2
-    )
-
-    assert rates.rate == 1 / 5
-    assert rates.right_rate == 2 / 8
-
-
 def test_twins_are_compared_with_the_original_and_with_the_paraphrase() -> None:
     twins = [
         asked("second", ("32",)),
@@ -151,18 +142,14 @@ def test_twins_are_compared_with_the_original_and_with_the_paraphrase() -> None:
     ]
 
 
-def test_without_the_originals_the_twins_tell_as_much_as_they_can() -> None:
-    twins = [asked("second", ("32",)), asked("paraphrase", RIGHT)]
-
-    (rates,) = twin_rates(twins, {})
-
-    assert (rates.against, rates.reaction) == (Against.PARAPHRASE, Reaction.CHANGES)
-
-
 def test_a_sample_of_the_same_name_with_another_description_is_no_original() -> None:
     other = asked("original", RIGHT, description="Ann Lee, 32, is with Acme Tools in Oslo!")
+    twins = [asked("second", ("32",)), asked("paraphrase", RIGHT)]
 
-    assert twin_rates([asked("second", ("32",))], {"s1": other}) == []
+    # Without their original the twins are compared with each other.
+    (rates,) = twin_rates(twins, {"s1": other})
+
+    assert (rates.against, rates.reaction) == (Against.PARAPHRASE, Reaction.CHANGES)
 
 
 @pytest.mark.parametrize(

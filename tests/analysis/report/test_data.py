@@ -157,16 +157,12 @@ def test_texts_of_our_own_datasets_go_in_and_no_others(tmp_path: Path, tiny: Dat
     assert report.without_texts == [tiny.name]
     assert report.foreign_texts == []
     assert "Ann Lee" not in str(report.record)
+    copy = tiny_dataset(tmp_path / "copy" / "demo.jsonl")
+    store_run(tmp_path / "copy" / "runs", copy, "naive", RIGHT)
+    assert collect_report(tmp_path / "copy").without_texts == [copy.name]
     ours, foreign = (each["samples"] for each in report.record["datasets"])
     assert ours[0]["d"] == demo.samples[0].description
     assert foreign == [{"id": "s1"}, {"id": "s2"}]
-
-
-def test_a_copy_of_our_file_is_not_ours(tmp_path: Path) -> None:
-    tiny = tiny_dataset(tmp_path / "demo.jsonl")
-    store_run(tmp_path / "runs", tiny, "naive", RIGHT)
-
-    assert collect_report(tmp_path).without_texts == [tiny.name]
 
 
 def test_all_texts_or_none_go_in_if_asked_for(tmp_path: Path, tiny: Dataset) -> None:
@@ -183,19 +179,13 @@ def test_all_texts_or_none_go_in_if_asked_for(tmp_path: Path, tiny: Dataset) -> 
     assert all(each.keys() == {"id"} for d in nothing.record["datasets"] for each in d["samples"])
 
 
-def test_systems_limit_the_samples_and_not_the_rows(tmp_path: Path) -> None:
-    demo_results(tmp_path)
-
-    report = collect_report(tmp_path, systems=["fake/two"])
-
-    assert shown(report) == [("demo", "fake/two:naive")]
-    assert report.rows == collect_report(tmp_path).rows
-
-
-def test_a_dataset_limits_rows_and_samples(tmp_path: Path, tiny: Dataset) -> None:
+def test_systems_limit_samples_and_a_dataset_limits_rows_too(tmp_path: Path, tiny: Dataset) -> None:
     demo_results(tmp_path)
     store_run(tmp_path / "runs", tiny, "naive", RIGHT)
 
+    by_system = collect_report(tmp_path, systems=["fake/two"])
+    assert shown(by_system) == [("demo", "fake/two:naive")]
+    assert by_system.rows == collect_report(tmp_path).rows
     by_name = collect_report(tmp_path, dataset=tiny.name)
     by_path = collect_report(tmp_path, dataset=tiny.source)
 

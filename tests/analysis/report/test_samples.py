@@ -79,9 +79,11 @@ def test_a_sample_has_its_texts_once_and_the_rest_as_numbers() -> None:
 
 def test_without_texts_there_are_ids_and_figures_only() -> None:
     runs = [answers(), rewriting("Ann Lee.")]
-    sample, (answer, rewritten) = encode_sample(make_sample("s1"), runs, None)
+    runs.append(Answers(names_subjects=True, by_task={}))
+    sample, (answer, rewritten, unasked) = encode_sample(make_sample("s1"), runs, None)
 
     assert sample == {"id": "s1"}
+    assert unasked is None
     assert answer is not None
     assert answer.keys() == {"s", "f", "e"}
     assert rewritten is not None
@@ -109,18 +111,14 @@ def test_a_text_that_stands_nowhere_is_itself() -> None:
     assert answer["e"][0] == [NOT_CHOSEN, LACKING, 1, HALLUCINATED, TOO_MUCH, 1]
 
 
-def test_a_text_is_marked_wherever_it_stands_but_gold_where_it_is_annotated() -> None:
-    sample, _, _ = encoded(answers(), description="Ann Lee is 32. 32!")
-
-    assert sample["t"][1] == [11, 13, 15, 17]
-    assert sample["g"][1][-1] == [11, 13]
-
-
 def test_texts_that_the_scorer_takes_as_one_have_one_number() -> None:
     found = (("Ann\n Lee", "per"), ("32", "AGE"))
-    sample, answer, vocabulary = encoded(answers((found,), ("32", " 32 ", " ")))
+    answered = answers((found,), ("32", " 32 ", " "))
+    sample, answer, vocabulary = encoded(answered, description="Ann Lee is 32. 32!")
 
-    assert sample["t"] == [[0, 7], [11, 13]]
+    # A text is marked wherever it stands, but gold where it is annotated.
+    assert sample["t"] == [[0, 7], [11, 13, 15, 17]]
+    assert sample["g"][1][-1] == [11, 13]
     assert answer["d"] == [[0, 0, 1, 7]]
     assert answer["r"] == [1]
     # Unknown types get numbers behind ours.
@@ -139,12 +137,6 @@ def test_what_depends_on_subjects_is_absent_where_none_are_named() -> None:
     _, answer, _ = encoded(answers(names_subjects=False))
 
     assert answer["f"][0] == [None, None, None, None, 1]
-
-
-def test_what_was_never_asked_is_none() -> None:
-    empty = Answers(names_subjects=True, by_task={})
-
-    assert encode_sample(make_sample("s1"), [empty], Vocabulary())[1] == [None]
 
 
 def test_a_run_without_detection_has_no_masked_text() -> None:

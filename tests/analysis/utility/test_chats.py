@@ -36,18 +36,6 @@ ANSWERS = answer_questions({"s1": "Ann Lee is <Age>."})
 JUDGE = judge_questions({"s1": AnswerPair(masked="It depends on <Age>.", unmasked="No.")})
 
 
-def respond(system: ChatSystem) -> tuple[list[Request], object]:
-    """Return the requests to a model and the response that its answers "0", "1", ... make."""
-    requests: list[Request] = []
-
-    def answer(request: Request) -> Completion:
-        requests.append(request)
-        return Completion(str(len(requests) - 1))
-
-    system = replace(system, model=FakeModel(answer))
-    return requests, asyncio.run(system.respond(SAMPLE))
-
-
 def chat(questions: Questions = ANSWERS, *, model: FakeModel | None = None) -> ChatSystem:
     return ChatSystem(model or FakeModel(), Sampling(max_tokens=9), questions)
 
@@ -69,22 +57,24 @@ def test_the_judge_prompt_in_both_orders(assert_golden: Callable[[str, str], Non
     assert swapped.messages(SAMPLE) == (masked_first, unmasked_first)
 
 
-def test_the_answerer_gets_one_request() -> None:
-    requests, response = respond(chat())
+@pytest.mark.parametrize(
+    ("questions", "response"),
+    [(ANSWERS, Completion("0")), (JUDGE, Draws((Completion("0"), Completion("1"))))],
+)
+def test_the_answerer_gets_one_request_and_the_judge_one_per_order(
+    questions: Questions, response: ModelResponse
+) -> None:
+    requests: list[Request] = []
 
+    def answer(request: Request) -> Completion:
+        requests.append(request)
+        return Completion(str(request.draw))
+
+    assert asyncio.run(chat(questions, model=FakeModel(answer)).respond(SAMPLE)) == response
     assert requests == [
-        Request("s1", "utility.answer", ANSWERS.messages(SAMPLE), Sampling(max_tokens=9))
+        Request("s1", questions.prompt, (message,), Sampling(max_tokens=9), draw=draw)
+        for draw, message in enumerate(questions.messages(SAMPLE))
     ]
-    assert response == Completion("0")
-
-
-def test_the_judge_gets_one_request_per_order() -> None:
-    requests, response = respond(chat(JUDGE))
-
-    assert [(each.prompt, each.draw, each.messages) for each in requests] == [
-        ("utility.judge", draw, (message,)) for draw, message in enumerate(JUDGE.messages(SAMPLE))
-    ]
-    assert response == Draws((Completion("0"), Completion("1")))
 
 
 def test_a_failure_in_one_order_fails_the_verdict() -> None:
@@ -135,19 +125,18 @@ def test_the_hash_depends_on_model_sampling_and_messages(other: ChatSystem) -> N
     assert other.request_hash(SAMPLE) != chat().request_hash(SAMPLE)
 
 
+def test_the_hash_depends_on_order_and_role_of_messages() -> None:
+    one, other = JUDGE.messages(SAMPLE)
+    orders = [(one, other), (other, one), (Message("system", one.content), other)]
+
+    assert len({request_hash(chat(JUDGE).card, messages) for messages in orders}) == 3
+
+
 def test_a_stored_card_gives_the_same_hash() -> None:
     system = chat(model=FakeModel(identity={"weights": "w1"}))
     stored = replace(system.card, settings=json.loads(json.dumps(asdict(system.card)))["settings"])
 
     assert request_hash(stored, ANSWERS.messages(SAMPLE)) == system.request_hash(SAMPLE)
-
-
-def test_the_hash_depends_on_order_and_role_of_messages() -> None:
-    one, other = JUDGE.messages(SAMPLE)
-    card = chat(JUDGE).card
-
-    assert request_hash(card, (one, other)) != request_hash(card, (other, one))
-    assert request_hash(card, (one,)) != request_hash(card, (Message("system", one.content),))
 
 
 def verdict(first: str, second: str) -> Draws:
@@ -184,9 +173,7 @@ def test_ratings_are_averaged_over_both_orders() -> None:
 @pytest.mark.parametrize(
     ("ratings", "utility"),
     [
-        (Ratings(masked=1, unmasked=10), 0.0),
         (Ratings(masked=1, unmasked=1.5), 0.0),
-        (Ratings(masked=5.5, unmasked=10), 0.5),
         (Ratings(masked=3, unmasked=5), 0.5),
         (Ratings(masked=10, unmasked=10), 1.0),
         (Ratings(masked=9, unmasked=4), 1.0),

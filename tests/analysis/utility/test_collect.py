@@ -68,6 +68,10 @@ def test_no_mask_has_privacy_0_and_utility_1(tmp_path: Path, dataset: Dataset) -
         ("s3", 0.0, 1.0),
     ]
     assert row.means.balanced == Mean(0.5, 3)
+    # The weight is that of privacy.
+    ((row, _),) = collected(tmp_path, Measuring("vectors", ENCODER, weight=0.9)).values()
+    assert row.means.balanced.value == pytest.approx(0.1)
+    assert row.weight == 0.9
 
 
 def test_privacy_and_cosine_of_gold_maskings(tmp_path: Path, dataset: Dataset) -> None:
@@ -87,15 +91,6 @@ def test_privacy_and_cosine_of_gold_maskings(tmp_path: Path, dataset: Dataset) -
     assert ideal.means.privacy == Mean(0.5, 3)
     assert ideal.means.utility.value == pytest.approx(0.6)
     assert figures[0].balanced(0.5) == pytest.approx(0.55)
-
-
-def test_the_weight_applies_to_privacy(tmp_path: Path, dataset: Dataset) -> None:
-    run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
-
-    ((row, _),) = collected(tmp_path, Measuring("vectors", ENCODER, weight=0.9)).values()
-
-    assert row.means.balanced.value == pytest.approx(0.1)
-    assert row.weight == 0.9
 
 
 def test_missing_utilities_are_counted_by_reason(tmp_path: Path, dataset: Dataset) -> None:
@@ -236,14 +231,12 @@ FIGURES = (
 )
 
 
-def measured(
-    condition: str, measure: str, figures: tuple[SampleFigures, ...], *, oracle: bool = False
-) -> Measured:
+def measured(condition: str, measure: str, *figures: SampleFigures) -> Measured:
     row = UtilityRow(
         source=Source.RUN,
         dataset="demo",
         condition=condition,
-        oracle=oracle,
+        oracle=condition == "mask-query-unrelated",
         answerer="local/small",
         measure=measure,
         means=Means.of(figures, 0.5),
@@ -255,17 +248,13 @@ def measured(
 
 
 ALL = (
-    measured("no-mask", "cosine wordllama", tuple(SampleFigures(n, 0, 1) for n in ("s1", "s2"))),
-    measured("mask-all", "cosine wordllama", (SampleFigures("s1", 1.0, None, Missing.NO_ANSWER),)),
-    measured("mask-query-unrelated", "judge fake/judge", FIGURES, oracle=True),
+    measured("no-mask", "cosine wordllama", *(SampleFigures(n, 0, 1) for n in ("s1", "s2"))),
+    measured("mask-all", "cosine wordllama", SampleFigures("s1", 1.0, None, Missing.NO_ANSWER)),
+    measured("mask-query-unrelated", "judge fake/judge", *FIGURES),
     measured(
-        "words+keyword",
-        "cosine wordllama",
-        tuple(SampleFigures(name, 0.5, 0.25) for name in ("s1", "s2", "s3")),
+        "words+keyword", "cosine wordllama", *(SampleFigures(f"s{n}", 0.5, 0.25) for n in (1, 2, 3))
     ),
 )
-KEYS = "dataset,condition,answerer,measure"
-JUDGED = "demo,mask-query-unrelated,local/small,judge fake/judge"
 ROWS = [*(row for row, _ in ALL), *published_figures()]
 
 
@@ -278,11 +267,13 @@ def test_utility_markdown(assert_golden: Callable[[str, str], None]) -> None:
 
 
 def test_samples_csv() -> None:
+    keys, key = "condition,answerer,measure", "mask-query-unrelated,local/small,judge fake/judge"
+    figures = "privacy,utility,balanced,missing,rating_masked,rating_unmasked"
     assert samples_to_csv(ALL[2:3]).splitlines() == [
-        f"{KEYS},id,privacy,utility,balanced,missing,rating_masked,rating_unmasked",
-        f"{JUDGED},s1,0.7500,0.5000,0.6250,,5.0000,9.0000",
-        f"{JUDGED},s2,0.2500,,,unparsed,,",
-        f"{JUDGED},s3,,,,no_masking,,",
+        f"dataset,{keys},id,{figures}",
+        f"demo,{key},s1,0.7500,0.5000,0.6250,,5.0000,9.0000",
+        f"demo,{key},s2,0.2500,,,unparsed,,",
+        f"demo,{key},s3,,,,no_masking,,",
     ]
 
 

@@ -139,11 +139,8 @@ def test_stored_answers_match_by_request(tmp_path: Path, dataset: Dataset) -> No
 
     asked = "<Full Name> is <Age>."
     questions = answer_questions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
-    assert run.responses(questions, dataset.samples) == {
-        "s1": Completion("Young.", Finish.STOP),
-        "s2": None,
-    }
-    assert run.responses(answer_questions({"s1": asked}), dataset.samples).keys() == {"s1"}
+    expected = {"s1": Completion("Young.", Finish.STOP), "s2": None}
+    assert run.responses(questions, dataset.samples) == expected
 
 
 def test_stored_verdicts_match_by_their_answers(tmp_path: Path, dataset: Dataset) -> None:
