@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.agreement import (
@@ -45,16 +46,16 @@ FOLDER: Final = "analysis"
 class Analysis:
     """The analyses of the runs of a folder; one field for each CSV file."""
 
-    headlines: tuple[Headline, ...]
-    curves: tuple[CurvePoint, ...]
-    recall: tuple[Share, ...]
-    drops: tuple[Drop, ...]
-    reasons: tuple[OfReason, ...]
-    robustness: tuple[Robustness, ...]
-    consistency: tuple[Consistency, ...]
-    agreement: tuple[Agreement, ...]
-    transfers: tuple[Agreement, ...] = ()
-    tradeoffs: tuple[Tradeoff, ...] = ()
+    headlines: Sequence[Headline]
+    curves: Sequence[CurvePoint]
+    recall: Sequence[Share]
+    drops: Sequence[Drop]
+    reasons: Sequence[OfReason]
+    robustness: Sequence[Robustness]
+    consistency: Sequence[Consistency]
+    agreement: Sequence[Agreement]
+    transfers: Sequence[Agreement] = ()
+    tradeoffs: Sequence[Tradeoff] = ()
 
 
 def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
@@ -70,23 +71,23 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
     means = headlines([*plain, *pooled(plain, BASE)]) + published_headlines(published)
     systems = consistencies(means)
     return Analysis(
-        headlines=tuple(means),
-        curves=tuple(curves(whole)),
-        recall=tuple(shares(whole)),
-        drops=tuple(drops(means)),
-        reasons=tuple(by_reason(plain)),
-        robustness=tuple(robustness(runs)),
-        consistency=tuple(systems),
-        agreement=tuple(agreements(systems)),
-        transfers=tuple(transfers(means)),
-        tradeoffs=tuple(tradeoffs(runs)),
+        headlines=means,
+        curves=curves(whole),
+        recall=shares(whole),
+        drops=drops(means),
+        reasons=by_reason(plain),
+        robustness=robustness(runs),
+        consistency=systems,
+        agreement=agreements(systems),
+        transfers=transfers(means),
+        tradeoffs=tradeoffs(runs),
     )
 
 
 def records(analysis: Analysis) -> list[dict[str, object]]:
     """Return the rows of all CSV files as dicts; `table` is the file's name without suffix."""
     return [
-        {"table": name, **dict(zip(_columns(kind), _cells(result), strict=True))}
+        {"table": name, **dict(zip(_header(kind), _cells(kind, result), strict=True))}
         for name, kind in _KINDS.items()
         for result in getattr(analysis, name)
     ]
@@ -97,7 +98,7 @@ def to_csv(kind: type, results: Iterable[object]) -> str:
 
     The run's name comes first, then the other fields, then the rates that follow from them.
     """
-    return csv_text(_columns(kind), map(_cells, results))
+    return csv_text(_header(kind), (_cells(kind, result) for result in results))
 
 
 def write_csvs(analysis: Analysis, results: Path) -> list[Path]:
@@ -135,14 +136,16 @@ _RATES: Final[Mapping[type, tuple[str, ...]]] = {
 
 
 def _columns(kind: type) -> list[str]:
+    """Return the attributes of a result that are columns; those of its run begin with `run.`."""
     names = [field.name for field in fields(kind)]
-    if "run" in names:
-        names = [field.name for field in fields(RunName)] + names[1:]
+    if names[0] == "run":
+        names[:1] = [f"run.{field.name}" for field in fields(RunName)]
     return [*names, *_RATES.get(kind, ())]
 
 
-def _cells(result: object) -> list[object]:
-    run = getattr(result, "run", None)
-    of_run = _columns(RunName) if run else []
-    own = _columns(type(result))[len(of_run) :]
-    return [getattr(run, name) for name in of_run] + [getattr(result, name) for name in own]
+def _header(kind: type) -> list[str]:
+    return [name.removeprefix("run.") for name in _columns(kind)]
+
+
+def _cells(kind: type, result: object) -> tuple[object, ...]:
+    return attrgetter(*_columns(kind))(result)
