@@ -140,19 +140,13 @@ def split_name(run: str) -> tuple[str, str]:
     return dataset, condition
 
 
-def answers_folder(results: Path) -> Path:
-    """Return `<results>/utility/answers`, which has a folder per answerer."""
-    return results / FOLDER / "answers"
+def chats_folder(results: Path, prompt: str, answerer: str = "") -> Path:
+    """Return the folder of the runs with a prompt, which has a folder per model.
 
-
-def verdicts_folder(results: Path, answerer: str) -> Path:
-    """Return `<results>/utility/verdicts/<answerer>`, which has a folder per judge."""
-    return RunFiles.at(results / FOLDER / "verdicts", answerer, JUDGE, "").model_folder
-
-
-def texts_folder(results: Path) -> Path:
-    """Return `<results>/utility/texts`, which has a folder per judge of texts."""
-    return results / FOLDER / "texts"
+    Judges of answers have one such folder for each answerer.
+    """
+    folder = results / FOLDER / {ANSWER: "answers", JUDGE: "verdicts", TEXTS: "texts"}[prompt]
+    return RunFiles.at(folder, answerer, prompt, "").model_folder if prompt == JUDGE else folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,19 +228,19 @@ def read_answerers(results: Path, left_out: list[str]) -> list[StoredChat]:
 
     `left_out` receives a message for each run or line that cannot be read.
     """
-    return _read_all(answers_folder(results).glob(f"*/{ANSWER}/*.run.json"), left_out)
+    return _read_all(chats_folder(results, ANSWER).glob(f"*/{ANSWER}/*.run.json"), left_out)
 
 
 def read_judges(results: Path, answerer: str, run: str, left_out: list[str]) -> list[StoredChat]:
     """Read the runs of all judges on one run of an answerer, as `read_answerers` does."""
-    folder = verdicts_folder(results, answerer)
+    folder = chats_folder(results, JUDGE, answerer)
     name = RunFiles.at(folder, "", JUDGE, run).manifest.name
     return _read_all(folder.glob(f"*/{JUDGE}/{name}"), left_out)
 
 
 def read_text_judges(results: Path, left_out: list[str]) -> list[StoredChat]:
     """Read all runs of judges of texts, as `read_answerers` does."""
-    return _read_all(texts_folder(results).glob(f"*/{TEXTS}/*.run.json"), left_out)
+    return _read_all(chats_folder(results, TEXTS).glob(f"*/{TEXTS}/*.run.json"), left_out)
 
 
 def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat]:

@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.analysis.utility.chats import (
-    ANSWER,
-    JUDGE,
-    TEXTS,
     ChatSystem,
     answer_questions,
     judge_questions,
@@ -26,7 +23,7 @@ from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     NO_MASK,
     answer_pairs,
-    answers_folder,
+    chats_folder,
     condition_of,
     mask_by_gold,
     mask_by_system,
@@ -35,8 +32,6 @@ from pii_bench.analysis.utility.stored import (
     run_name,
     split_name,
     texts,
-    texts_folder,
-    verdicts_folder,
 )
 from pii_bench.datasets.sample import applicable
 from pii_bench.runs.jobs import Job
@@ -165,11 +160,7 @@ class Study:
     def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
         """Return the job for the samples that have questions, the first `limit` of the dataset."""
         card, fields = system.card, system.questions.fields
-        root = {
-            ANSWER: answers_folder(self.results),
-            JUDGE: verdicts_folder(self.results, self.answerer.model.name),
-            TEXTS: texts_folder(self.results),
-        }[card.prompt]
+        root = chats_folder(self.results, card.prompt, self.answerer.model.name)
         named = replace(dataset, name=run_name(dataset.name, condition))
         return Job(
             system=system,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pii_bench.analysis.utility.chats import (
+    ANSWER,
+    TEXTS,
     ChatSystem,
     answer_questions,
     judge_questions,
@@ -18,7 +20,7 @@ from pii_bench.analysis.utility.stored import (
     GOLD_CONDITIONS,
     NO_MASK,
     answer_pairs,
-    answers_folder,
+    chats_folder,
     condition_of,
     mask_by_gold,
     mask_by_system,
@@ -26,8 +28,6 @@ from pii_bench.analysis.utility.stored import (
     read_masker,
     run_name,
     texts,
-    texts_folder,
-    verdicts_folder,
 )
 from pii_bench.models.base import CallError, Completion, Finish, Sampling
 from pii_bench.prompting.strategies import DETECTION, load_prompt
@@ -91,7 +91,7 @@ def run_answerer(
     questions = answer_questions(texts(masked), masked_by)
     system = ChatSystem(_model(ANSWERER, answers), Sampling(max_tokens=max_tokens), questions)
     name = run_name(dataset.name, condition)
-    files = RunFiles.at(answers_folder(results), ANSWERER, "utility.answer", name)
+    files = RunFiles.at(chats_folder(results, ANSWER), ANSWERER, ANSWER, name)
     _run(system, replace(dataset, name=name), files, answers.keys() & masked.keys())
 
 
@@ -109,7 +109,9 @@ def run_judge(
     questions = judge_questions(answer_pairs(stored[condition], stored[NO_MASK]))
     system = ChatSystem(_model(JUDGE, verdicts), Sampling(), questions)
     name = run_name(dataset.name, condition)
-    files = RunFiles.at(verdicts_folder(results, ANSWERER), JUDGE, "utility.judge", name)
+    files = RunFiles.at(
+        chats_folder(results, "utility.judge", ANSWERER), JUDGE, "utility.judge", name
+    )
     _run(system, replace(dataset, name=name), files, verdicts.keys() & questions.fields.keys())
 
 
@@ -118,7 +120,7 @@ def run_text_judge(
 ) -> None:
     """Store a run of a judge that has answered nothing."""
     system = ChatSystem(_model(JUDGE, {}), Sampling(), text_questions(pairs, rewritten_by))
-    files = RunFiles.at(texts_folder(results), JUDGE, "utility.texts", dataset.name)
+    files = RunFiles.at(chats_folder(results, TEXTS), JUDGE, TEXTS, dataset.name)
     _run(system, dataset, files, ())
 
 

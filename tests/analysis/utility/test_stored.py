@@ -10,7 +10,6 @@ from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge
 from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
     answer_pairs,
-    answers_folder,
     condition_of,
     load_answers,
     mask_by_gold,
@@ -164,7 +163,7 @@ def test_stored_verdicts_match_by_their_answers(tmp_path: Path, dataset: Dataset
 def test_unreadable_manifests_and_lines_are_reported(tmp_path: Path, dataset: Dataset) -> None:
     for condition in ("mask-all", "no-mask"):
         run_answerer(tmp_path, dataset, condition, {"s1": "east"})
-    manifest, other = sorted(answers_folder(tmp_path).rglob("*.run.json"))
+    manifest, other = sorted(tmp_path.rglob("*.run.json"))
     manifest.write_text("{}")
     lines = other.with_name(other.name.replace(".run.json", ".jsonl"))
     lines.write_text("{}\n")
