@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -33,13 +33,6 @@ def lacking(kind: ErrorClass, count: int = 1) -> Errors:
 
 def too_much(kind: ErrorClass, count: int = 1) -> Errors:
     return {(kind, POSITIVE): count}
-
-
-def related_errors(
-    chosen: tuple[str, ...], detected: Subjects | None = EVERYONE, **sample: Any
-) -> Errors:
-    answer = Prediction(Status.OK, detected, chosen)
-    return dict(classify(Task.QUERY_RELATED, couple(**sample), answer))
 
 
 def without(*texts: str, **types: str) -> Subjects:
@@ -164,7 +157,9 @@ def test_an_annotated_text_inside_another_is_no_wrong_span_of_it() -> None:
     # Both "Acme" and "Acme Tools" are annotated; only the second is missed.
     people = {"A": [*PEOPLE["A"], ("Acme", "ORG", "Company Name")], "B": PEOPLE["B"]}
 
-    errors = related_errors(("Oslo",), plus("Acme", "ORG", without("Acme Tools")), people=people)
+    answer = Prediction(Status.OK, plus("Acme", "ORG", without("Acme Tools")), ("Oslo",))
+
+    errors = classify(Task.QUERY_RELATED, couple(people=people), answer)
 
     assert errors == lacking(ErrorClass.MISSED)
 
@@ -192,9 +187,11 @@ def test_an_annotated_text_inside_another_is_no_wrong_span_of_it() -> None:
 def test_the_wrong_person_is_another_with_a_value_of_the_needed_kind(
     of_ann: list[Held], of_bo: list[Held], chosen: tuple[str, ...], kind: ErrorClass
 ) -> None:
-    people = {"A": [*PEOPLE["A"], *of_ann], "B": of_bo}
+    sample = couple(people={"A": [*PEOPLE["A"], *of_ann], "B": of_bo})
 
-    assert related_errors(chosen, None, people=people)[kind, POSITIVE] == 1
+    errors = classify(Task.QUERY_RELATED, sample, Prediction(Status.OK, None, chosen))
+
+    assert errors[kind, POSITIVE] == 1
 
 
 @pytest.mark.parametrize("status", [Status.MALFORMED, Status.REFUSED])

@@ -80,8 +80,11 @@ def test_errors_are_counted_by_task_class_and_side() -> None:
     ]
 
 
-def test_classes_that_need_detection_are_missing_without_it() -> None:
-    table = error_table([query_run(SAMPLES, CHOSEN)])
+def test_without_detection_some_classes_are_missing_and_nothing_is_masked() -> None:
+    run = query_run(SAMPLES, CHOSEN)
+    assert leak_table([run]).empty
+
+    table = error_table([run])
 
     assert set(table["task"]) == {"query-related"}
     assert set(table[table["errors"].isna()]["class"]) == set(NEED_DETECTION)
@@ -105,10 +108,6 @@ def test_leak_is_told_for_each_thing_that_a_failure_may_mean() -> None:
     assert table["leak"].tolist() == [2 / 14, 16 / 28, 2 / 28]
     assert table["leak_tier_1"].isna().all()
     assert table["leak_tier_3"].tolist() == [0, 2 / 4, 0]
-
-
-def test_without_detection_nothing_is_masked_that_could_be_judged() -> None:
-    assert leak_table([query_run(SAMPLES, CHOSEN)]).empty
 
 
 def test_a_curve_has_a_row_for_each_threshold() -> None:

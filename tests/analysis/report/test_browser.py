@@ -103,11 +103,6 @@ class Browser:
         self.page.locator(f"[name={name}]").select_option(label=label)
         self.settle()
 
-    def back(self) -> None:
-        """What the back button does."""
-        self.page.go_back()
-        self.settle()
-
     def texts(self, selector: str) -> list[str]:
         """What the visible elements of a selector say."""
         found: list[str] = self.run(
@@ -354,7 +349,8 @@ def test_pages_and_steps_lead_through_all_samples(
     browser.press("#sample-on", ENTER)
     browser.press(":focus", ENTER)
     assert browser.texts(CURRENT) == ["s27"]
-    browser.back()
+    browser.page.go_back()
+    browser.settle()
     assert browser.texts(CURRENT) == ["s26"]
 
 
