@@ -245,6 +245,7 @@ def _mark(panel: Axes, number: int, x: float, y: float, *, hollow: bool) -> None
     panel.plot(
         x,
         y,
+        color=color,
         marker=SERIES[number]["marker"],
         markerfacecolor="white" if hollow else color,
         markeredgecolor=color if hollow else "white",
