@@ -91,6 +91,12 @@ def reasons_of(sample: Sample) -> tuple[str, ...]:
     return tuple(map(str, reasons)) if isinstance(reasons, list) else ()
 
 
+def public_texts(sample: Sample) -> list[str]:
+    """Return the texts of `meta.public`, which concern no person of the sample."""
+    public = sample.meta.get("public")
+    return [text for text in public if isinstance(text, str)] if isinstance(public, list) else []
+
+
 @dataclass(frozen=True, slots=True)
 class Perturbation:
     """The origin of a perturbed sample: the sample `source` of `dataset`.

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.check.text import occurrences
+from pii_bench.datasets.sample import public_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +114,7 @@ class CutSample:
             for entity in self.sample.related
         )
         meta = dict(self.sample.meta)
-        if public := _public(self.sample):
+        if public := public_texts(self.sample):
             meta["public"] = [texts.get((_PUBLIC, i), text) for i, text in enumerate(public)]
         return replace(
             self.sample, description=description, subjects=subjects, related=related, meta=meta
@@ -134,8 +135,8 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
         for j, entity in enumerate(subject.entities)
     }
     if public:
-        for i, value in enumerate(_public(sample)):
-            spans[_PUBLIC, i] = occurrences(value, text) if value else ()
+        for i, value in enumerate(public_texts(sample)):
+            spans[_PUBLIC, i] = occurrences(value, text)
     ends = {end for own in spans.values() for span in own for end in span}
     edges = sorted({0, len(text), *ends})
     pieces = []
@@ -150,11 +151,6 @@ def cut(sample: Sample, *, public: bool = False) -> CutSample:
         whole = all(span == (start, end) for _, span in around)
         pieces.append(Piece(text[start:end], inside, whole))
     return CutSample(sample, spans, tuple(edges), tuple(pieces))
-
-
-def _public(sample: Sample) -> list[str]:
-    public = sample.meta.get("public")
-    return [text for text in public if isinstance(text, str)] if isinstance(public, list) else []
 
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

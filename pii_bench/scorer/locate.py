@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
-from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from heapq import merge
-from itertools import accumulate
-from operator import itemgetter
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from pii_bench.scorer.text import Token, normalise, tokenize
@@ -89,9 +85,6 @@ VERY_SHORT: Final = 2
 LONG_NUMBER: Final = 7
 """Minimum number of digits of a value that is compared however it is grouped."""
 
-_LONG_VALUE: Final = 1_000
-"""Values longer than this are checked for a period, because overlapping matches are slow."""
-
 _TYPEWRITTEN: Final = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′`´ʹʻʼʽˈ՚＇", "'"),
@@ -104,7 +97,6 @@ _ALIKE: Final = _TYPEWRITTEN | str.maketrans(dict.fromkeys("İı", "i"))
 # Vowels and final consonants of Hangul, and the voiced marks of half-width kana.
 _COMPOSING: Final = re.compile("[\u1160-\u11ff\uff9e\uff9f]")
 _VARIATION: Final = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_SPACES: Final = re.compile(r"\s{2,}")
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 _IN_NUMBERS: Final = ".,:/-"
 _GROUPING: Final = re.compile(
@@ -144,7 +136,7 @@ class Locator:
             case Strictness.READABLE:
                 return self._find_readable(value)
             case Strictness.RESTATED:
-                return _join(sorted(set(self._find_restated(value))))
+                return _join(sorted(self._find_restated(value)))
 
     @cached_property
     def _equal(self) -> _FoldedText:
@@ -160,11 +152,10 @@ class Locator:
 
     def _find_readable(self, value: str) -> Sequence[Span]:
         folded_value = _fold_readable(value)
-        size = len(_LETTER_OR_DIGIT.findall(folded_value))
-        ungrouped = _ungrouped(folded_value)
-        regrouped = list(self._readable.ungrouped.find(ungrouped)) if ungrouped else []
-        for candidates in self._candidates(folded_value, size):
-            if spans := self._readable.original_spans(_join(merge(candidates, regrouped))):
+        regrouped = self._readable.find_ungrouped(_ungrouped(folded_value))
+        for candidates in _candidates(folded_value, self._readable.text):
+            joined = _join(sorted([*candidates, *regrouped]))
+            if spans := self._readable.original_spans(joined):
                 return [span for span in spans if self._case_matches(value, span)] or spans
         return ()
 
@@ -176,30 +167,30 @@ class Locator:
             for start, end in self._unmarked.original_spans(whole_words):
                 if not cased or _case_allows(cased, unmarked(self._text[start:end])):
                     yield start, end
-        if ungrouped := _ungrouped(_fold_without_marks(value)):
-            yield from self._unmarked.original_spans(self._unmarked.ungrouped.find(ungrouped))
-
-    def _candidates(self, value: str, size: int) -> Iterator[Iterable[Span]]:
-        """Yield the occurrences of a folded value, from the strictest rule to the most lenient."""
-        text = self._readable.text
-        is_number = any(map(str.isdigit, value)) and not any(map(str.isalpha, value))
-        whole_words = [span for span in _find(value, text) if not _cuts_word(text, span)]
-        if size > VERY_SHORT:
-            yield whole_words
-        else:
-            yield (span for span in whole_words if not _goes_on(text, span))
-            if is_number:
-                yield whole_words
-        if is_number:
-            yield (span for span in _find(value, text) if not _cuts_digits(text, span))
-        if size > SHORT:
-            yield _find(value, text)
-        elif size > VERY_SHORT:
-            yield (span for span in _find(value, text) if not _is_amid_word(text, span))
+        regrouped = self._unmarked.find_ungrouped(_ungrouped(_fold_without_marks(value)))
+        yield from self._unmarked.original_spans(regrouped)
 
     def _case_matches(self, value: str, span: Span) -> bool:
         shown = self._text[slice(*span)]
         return shown == value or _case_allows(_cased(value), shown)
+
+
+def _candidates(value: str, text: str) -> Iterator[list[Span]]:
+    """Yield the occurrences of a folded value, from the strictest rule to the most lenient."""
+    size = len(_LETTER_OR_DIGIT.findall(value))
+    spans = list(_find(value, text))
+    whole_words = [span for span in spans if not _cuts_word(text, span)]
+    if size > VERY_SHORT:
+        yield whole_words
+    else:
+        yield [span for span in whole_words if not _goes_on(text, span)]
+    if any(map(str.isdigit, value)) and not any(map(str.isalpha, value)):
+        yield whole_words
+        yield [span for span in spans if not _cuts_digits(text, span)]
+    if size > SHORT:
+        yield spans
+    elif size > VERY_SHORT:
+        yield [span for span in spans if not _is_amid_word(text, span)]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -248,13 +239,11 @@ def place_entities(
 ) -> tuple[list[tuple[int, int, str]], list[tuple[str, str]]]:
     """Locate (value, label) pairs that come without offsets, by the rule `PLACED`.
 
-    Longer values are placed first, then those named first. Spans never overlap.
-
-    Returns:
-        The (start, end, label) spans in order, and the pairs whose value is not in the text.
+    Longer values are placed first, then those named first. Spans never overlap. Returns the
+    (start, end, label) spans in order, and the pairs whose value is not in the text.
     """
     locator = locator_of(text)
-    taken = bytearray(len(text))
+    taken: set[int] = set()
     placed: list[tuple[int, int, str]] = []
     invented: list[tuple[str, str]] = []
     for value, label in sorted(dict.fromkeys(entities), key=lambda pair: -len(pair[0])):
@@ -262,36 +251,15 @@ def place_entities(
         if not spans:
             invented.append((value, label))
         for start, end in spans:
-            if not any(taken[start:end]):
-                taken[start:end] = b"\1" * (end - start)
+            if taken.isdisjoint(range(start, end)):
+                taken.update(range(start, end))
                 placed.append((start, end, label))
     return sorted(placed), invented
 
 
-class Cover:
-    """A set of spans that can be searched quickly."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        ordered = sorted(spans)
-        self._starts = [start for start, _ in ordered]
-        self._furthest_ends = list(accumulate((end for _, end in ordered), max))
-        self._merged: list[Span] = []
-        for start, end in ordered:
-            if self._merged and start <= self._merged[-1][1]:
-                first, last = self._merged[-1]
-                self._merged[-1] = first, max(end, last)
-            else:
-                self._merged.append((start, end))
-
-    def within_one(self, span: Span) -> bool:
-        """Return whether a single span contains all of `span`."""
-        before = bisect_right(self._starts, span[0])
-        return before > 0 and self._furthest_ends[before - 1] >= span[1]
-
-    def within_all(self, span: Span) -> bool:
-        """Return whether the spans together contain all of `span`."""
-        before = bisect_right(self._merged, span[0], key=itemgetter(0))
-        return before > 0 and self._merged[before - 1][1] >= span[1]
+def is_within(span: Span, spans: Iterable[Span]) -> bool:
+    """Return whether one of `spans` contains all of `span`."""
+    return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
 class Claim(NamedTuple):
@@ -317,33 +285,24 @@ def resolve_claims(
       its ends.
     """
     ordered = sorted(set(claims))
-    claimed = Cover((claim.start, claim.end) for claim in ordered)
-    taken = bytearray(len(text))
+    claimed = [(claim.start, claim.end) for claim in ordered]
+    taken: set[int] = set()
     for spans in kept:
-        for start, end in [span for span in spans if not claimed.within_one(span)] or spans:
-            taken[start:end] = b"\1" * (end - start)
+        for start, end in [span for span in spans if not is_within(span, claimed)] or spans:
+            taken.update(range(start, end))
     granted: list[Claim] = []
-    for claim in sorted(ordered, key=lambda claim: claim.start - claim.end):
-        start, end, rank, label = claim
-        granted += [Claim(*span, rank, label) for span in _free(text, (start, end), taken)]
-        taken[start:end] = b"\1" * (end - start)
+    for start, end, rank, label in sorted(ordered, key=lambda claim: claim.start - claim.end):
+        granted += [Claim(*free, rank, label) for free in _free(text, (start, end), taken)]
+        taken.update(range(start, end))
     return sorted(granted)
 
 
-def _free(text: str, span: Span, taken: bytearray) -> list[Span]:
-    """Return the free parts of a span, without white space at their ends."""
-    first, last = span
-    parts: list[Span] = []
-    start = taken.find(0, first, last)
-    while start != -1:
-        next_taken = taken.find(1, start, last)
-        end = last if next_taken == -1 else next_taken
-        piece = text[start:end]
-        if visible := piece.strip():
-            begin = start + len(piece) - len(piece.lstrip())
-            parts.append((begin, begin + len(visible)))
-        start = taken.find(0, end, last)
-    return parts
+def _free(text: str, span: Span, taken: set[int]) -> Iterator[Span]:
+    """Yield the free parts of a span, without white space at their ends."""
+    for is_taken, part in groupby(range(*span), key=taken.__contains__):
+        visible = [offset for offset in part if not text[offset].isspace()]
+        if visible and not is_taken:
+            yield visible[0], visible[-1] + 1
 
 
 class _FoldedText:
@@ -351,63 +310,39 @@ class _FoldedText:
 
     def __init__(self, text: str, fold: Callable[[str], str]) -> None:
         """Fold a text; `fold` maps a character and its combining marks to a normal form."""
-        characters = set(text)
-        table = {ord(character): fold(character) for character in characters}
-        pieces: list[str] = []
+        groups: list[str] = []
         # Where each folded character starts in the original, and (one further) where it ends. No
         # match may begin or end inside an original group of characters: these have -1.
-        self._starts, self._ends = array("i"), array("i", [-1])
-        position = 0
-        for match in _group_pattern(characters, table).finditer(text):
-            first, last = match.span()
-            self._add_plain(position, first)
+        self._starts: list[int] = []
+        self._ends = [-1]
+        for match in _group_pattern(text, fold).finditer(text):
             group = fold(match[0])
             if group:
                 inside = [-1] * (len(group) - 1)
-                self._starts.extend([first, *inside])
-                self._ends.extend([*inside, last])
-            pieces += [text[position:first].translate(table), group]
-            position = last
-        self._add_plain(position, len(text))
-        self.text = "".join([*pieces, text[position:].translate(table)])
-
-    def _add_plain(self, start: int, end: int) -> None:
-        """Add characters that fold one to one."""
-        self._starts.extend(range(start, end))
-        self._ends.extend(range(start + 1, end + 1))
-
-    @cached_property
-    def ungrouped(self) -> _UngroupedText:
-        """The folded text without the grouping of its numbers."""
-        return _UngroupedText(self.text)
+                self._starts += [match.start(), *inside]
+                self._ends += [*inside, match.end()]
+                groups.append(group)
+        self.text = "".join(groups)
 
     def original_spans(self, spans: Iterable[Span]) -> list[Span]:
         """Return the original spans of folded ones, without those that cut a group."""
         originals = ((self._starts[start], self._ends[end]) for start, end in spans)
         return [(start, end) for start, end in originals if start >= 0 and end >= 0]
 
+    def find_ungrouped(self, value: str) -> list[Span]:
+        """Return the spans of a number without its grouping that cut no word; none of ""."""
+        if not value:
+            return []
+        text, offsets = self._ungrouped
+        spans = ((offsets[start], offsets[end - 1] + 1) for start, end in _find(value, text))
+        return [span for span in spans if not _cuts_word(self.text, span)]
 
-class _UngroupedText:
-    """A folded text without the grouping of its numbers."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._offsets = array("i")
-        parts: list[str] = []
-        start = 0
-        for match in _GROUPING.finditer(text):
-            self._offsets.extend(range(start, match.start()))
-            parts.append(text[start : match.start()])
-            start = match.end()
-        self._offsets.extend(range(start, len(text)))
-        self._ungrouped = "".join([*parts, text[start:]])
-
-    def find(self, value: str) -> Iterator[Span]:
-        """Yield the spans of an ungrouped value that cut no word."""
-        for first, end in _find(value, self._ungrouped):
-            span = self._offsets[first], self._offsets[end - 1] + 1
-            if not _cuts_word(self._text, span):
-                yield span
+    @cached_property
+    def _ungrouped(self) -> tuple[str, list[int]]:
+        """The text without the grouping of numbers, and the offset of each character in `text`."""
+        grouping = {i for match in _GROUPING.finditer(self.text) for i in range(*match.span())}
+        offsets = [i for i in range(len(self.text)) if i not in grouping]
+        return "".join(self.text[i] for i in offsets), offsets
 
 
 def _join(spans: Iterable[Span]) -> Iterator[Span]:
@@ -426,30 +361,9 @@ def _join(spans: Iterable[Span]) -> Iterator[Span]:
 def _find(value: str, text: str) -> Iterator[Span]:
     """Yield all occurrences of a value, also overlapping ones; none if it is empty."""
     start = text.find(value) if value else -1
-    # A search behind each match takes time proportional to the length of the value, so a long
-    # value that repeats itself is compared by its period instead.
-    period = _period(value) if start != -1 and len(value) > _LONG_VALUE else 0
-    repeated = value[-period:] if period else ""
     while start != -1:
-        end = start + len(value)
-        yield start, end
-        is_repeated = repeated and text.startswith(repeated, end)
-        start = start + period if is_repeated else text.find(value, start + 1)
-
-
-def _period(text: str) -> int:
-    """Return the smallest shift by which a text matches itself.
-
-    Computed by the prefix function of Knuth, Morris and Pratt (1977).
-    """
-    borders = array("i", [0])
-    border = 0
-    for character in text[1:]:
-        while border and text[border] != character:
-            border = borders[border - 1]
-        border += text[border] == character
-        borders.append(border)
-    return len(text) - border
+        yield start, start + len(value)
+        start = text.find(value, start + 1)
 
 
 def _verbatim(value: str, text: str) -> Iterator[Span]:
@@ -458,19 +372,15 @@ def _verbatim(value: str, text: str) -> Iterator[Span]:
             yield span
 
 
-def _group_pattern(characters: set[str], table: dict[int, str]) -> re.Pattern[str]:
-    """Return a pattern of the groups of characters that `table` does not fold one by one."""
-    not_single = [c for c in characters if len(table[ord(c)]) != 1]
-    silent = "".join(re.escape(c) for c in not_single if not table[ord(c)])
+def _group_pattern(text: str, fold: Callable[[str], str]) -> re.Pattern[str]:
+    """Return a pattern of white space, or a character with its combining marks.
+
+    Characters that fold to nothing belong to what is before them.
+    """
+    characters = set(text)
+    silent = "".join(re.escape(c) for c in characters if not fold(c))
     joining = silent + "".join(re.escape(c) for c in characters if _is_combining(c))
-    if not not_single and not joining:
-        return _SPACES
-    patterns = [rf"\s[\s{silent}]+"]
-    if joining:
-        patterns.append(rf"\S[{joining}]+")
-    if not_single:
-        patterns.append(f"[{''.join(map(re.escape, not_single))}]")
-    return re.compile("|".join(patterns))
+    return re.compile(rf"\s[\s{silent}]*|\S" + (f"[{joining}]*" if joining else ""))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -480,6 +390,7 @@ def _is_combining(character: str) -> bool:
     return is_mark or _COMPOSING.match(character) is not None
 
 
+@lru_cache(maxsize=1 << 14)
 def _equal(characters: str) -> str:
     return " " if characters.isspace() else _unicode_form("NFC", characters)
 

@@ -102,38 +102,36 @@ class GoldTexts:
             GoldText(text, text in needed, tuple(sorted(spans)))
             for text, spans in spans_by_text.items()
         )
-        self._blank = bytes(map(str.isspace, description))
-        gold = self._mask_bytes(span for text in self.texts for span in text.spans)
-        self._other = [i for i, blank in enumerate(self._blank) if not (blank or gold[i])]
+        self._length = len(description)
+        self._visible = {i for i, char in enumerate(description) if not char.isspace()}
+        gold = self._characters(span for text in self.texts for span in text.spans)
+        self._other = self._visible - gold
 
     def judge(self, masked: Iterable[Span]) -> Judgement:
         """Judge one masking, given as spans; raises PiiBenchError for a span outside."""
-        is_masked = self._mask_bytes(masked)
+        masked_characters = self._characters(masked)
         hidden: list[int] = []
         readable: list[int] = []
         for text in self.texts:
-            occurrences = [
-                [is_masked[i] for i in range(*span) if not self._blank[i]] for span in text.spans
-            ]
-            hidden.append(sum(all(characters) for characters in occurrences))
-            readable.append(sum(not any(characters) for characters in occurrences))
+            occurrences = [self._characters([span]) for span in text.spans]
+            hidden.append(sum(each <= masked_characters for each in occurrences))
+            readable.append(sum(each.isdisjoint(masked_characters) for each in occurrences))
         return Judgement(
             hidden=tuple(hidden),
             readable=tuple(readable),
             other=len(self._other),
-            other_masked=sum(is_masked[i] for i in self._other),
+            other_masked=len(self._other & masked_characters),
         )
 
-    def _mask_bytes(self, spans: Iterable[Span]) -> bytearray:
-        """Return one byte per character: 1 inside the spans, else 0."""
-        length = len(self._blank)
-        mask = bytearray(length)
+    def _characters(self, spans: Iterable[Span]) -> set[int]:
+        """Return the offsets inside the spans, without those of white space."""
+        offsets: set[int] = set()
         for start, end in spans:
-            if not 0 <= start <= end <= length:
-                allowed = f"0 <= start <= end <= {length}"
+            if not 0 <= start <= end <= self._length:
+                allowed = f"0 <= start <= end <= {self._length}"
                 raise PiiBenchError(f"a span came from {start} to {end}; allowed: {allowed}")
-            mask[start:end] = b"\1" * (end - start)
-        return mask
+            offsets.update(range(start, end))
+        return offsets & self._visible
 
 
 def score_masked_text(

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 RESAMPLES: Final = 4_000
 SEED: Final = 250218545
 _TAIL: Final = 0.025
-_CHUNK: Final = 100
 
 
 class _Span(NamedTuple):
@@ -190,10 +189,8 @@ def f1_interval(
         return None
     distinct = sorted(frequencies)
     shares = np.array([frequencies[counts] for counts in distinct]) / total
-    columns, random = np.array(distinct, np.float64), np.random.default_rng(seed)
-    chunks = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
-    sums = [random.multinomial(total, shares, size=chunk) @ columns for chunk in chunks]
-    matched, size = np.concatenate(sums).T
+    times_drawn = np.random.default_rng(seed).multinomial(total, shares, size=resamples)
+    matched, size = (times_drawn @ np.array(distinct)).T
     # A resample of empty documents has F1 1.
     f1 = np.divide(2 * matched, size, out=np.ones(resamples), where=size > 0)
     low, high = np.quantile(f1, [_TAIL, 1 - _TAIL])

@@ -8,9 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.text import Problem, annotated_spans, listed_spans, occurrences
-from pii_bench.datasets.sample import perturbation_of, reasons_of
+from pii_bench.datasets.sample import perturbation_of, public_texts, reasons_of
 from pii_bench.datasets.value_formats import AMOUNT, fits
-from pii_bench.scorer.locate import Cover
+from pii_bench.scorer.locate import is_within
 from pii_bench.scorer.writings import MONTH_NAMES
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -145,7 +145,7 @@ def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
 
 
 def _complete(sample: Sample) -> Iterator[Problem]:
-    annotated = Cover(annotated_spans(sample))
+    annotated = annotated_spans(sample)
     texts = dict.fromkeys(entity.text for entity in sample.entities)
     for text in dict.fromkeys(
         entity.text for entity in sample.entities if not listed_spans(entity)
@@ -154,7 +154,7 @@ def _complete(sample: Sample) -> Iterator[Problem]:
             yield Problem(sample.id, "span-complete", f"{text!r} is nowhere in the text")
     for text in texts:
         for start, end in occurrences(text, sample.description):
-            if not annotated.within_one((start, end)):
+            if not is_within((start, end), annotated):
                 reason = f"{text!r} at [{start}, {end}] is not annotated"
                 yield Problem(sample.id, "span-complete", reason)
 
@@ -239,37 +239,28 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     What `meta.public` lists (the price of a loaf, the day of a public event) concerns no person
     of the sample and is no leak.
     """
-    spans = annotated_spans(sample) | _public_spans(sample)
-    annotated = Cover(spans)
-    leaks: set[Span] = set()
+    known = {*annotated_spans(sample), *_public_spans(sample)}
+    annotated = {offset for span in known for offset in range(*span)}
     for what, pattern in _PATTERNS.items():
-        # The matches of one pattern do not overlap.
-        earlier = Cover(leaks)
         for match in pattern.finditer(sample.description):
             span = match.span()
-            known = annotated.within_all(span) or earlier.within_one(span)
-            if known or (what == _IP_V6 and not _is_ip_v6(match[0])):
+            if annotated.issuperset(range(*span)) or is_within(span, known):
                 continue
-            leaks.add(span)
+            if what == _IP_V6 and not _is_ip_v6(match[0]):
+                continue
+            known.add(span)
             reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
             yield Problem(sample.id, "leak", reason)
-    known_spans = Cover(spans | leaks)
     for part in name_parts(sample):
         for span in occurrences(part, sample.description):
-            if not known_spans.within_one(span):
+            if not is_within(span, known):
                 reason = f"part {part!r} of a person's name at {span[0]} is not annotated"
                 yield Problem(sample.id, "name-leak", reason)
 
 
-def _public_spans(sample: Sample) -> frozenset[Span]:
-    public = sample.meta.get("public")
-    texts = public if isinstance(public, list) else ()
-    return frozenset(
-        span
-        for text in texts
-        if isinstance(text, str) and text
-        for span in occurrences(text, sample.description)
-    )
+def _public_spans(sample: Sample) -> Iterator[Span]:
+    for text in public_texts(sample):
+        yield from occurrences(text, sample.description)
 
 
 def _is_ip_v6(text: str) -> bool:
