@@ -34,11 +34,7 @@ class Pin:
 
     @classmethod
     def of(cls, path: Path) -> Pin:
-        """Count and hash a file in our format.
-
-        Raises:
-            InputFileError: the file cannot be read or is broken.
-        """
+        """Count and hash a file in our format; raises as `read_native`."""
         samples = read_native(path)
         return cls(
             samples=len(samples),
@@ -56,15 +52,11 @@ class DatasetCard:
     pins by `pii_bench.datasets.publish`.
 
     Attributes:
-        name: name of the card, without `.card.json`.
-        version: version of the data, MAJOR.MINOR.PATCH.
+        version: of the data, MAJOR.MINOR.PATCH.
         released: date of this version, YYYY-MM-DD.
         licence: SPDX identifier.
         benchmark: whether `all` includes the datasets.
-        summary: one sentence.
-        construction: how the data were made, one paragraph.
-        known_limits: what the data cannot show, one sentence each.
-        pins: pin of each dataset by name; empty before the first build.
+        pins: by name of the dataset; empty before the first build.
     """
 
     name: str
@@ -84,11 +76,7 @@ def card_path(data: Path, name: str) -> Path:
 
 
 def read_card(path: Path) -> DatasetCard:
-    """Read a card.
-
-    Raises:
-        InputFileError: the file is missing or not a card.
-    """
+    """Read a card; raises InputFileError if the file is missing or not a card."""
     return read_object(path, "card of a dataset", _card)
 
 
@@ -116,13 +104,7 @@ ALL: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A dataset of this project.
-
-    Attributes:
-        name: name on the command line and in results.
-        card: name of its card.
-        remedy: how to get a missing file, in the imperative.
-    """
+    """A dataset of this project: its name, that of its card, and how to get a missing file."""
 
     name: str
     card: str
@@ -130,12 +112,12 @@ class Entry:
 
     @property
     def path(self) -> Path:
-        """Path of the dataset file."""
+        """The dataset file."""
         return self.path_in(DATA)
 
     @property
     def card_path(self) -> Path:
-        """Path of the card."""
+        """The file of the card."""
         return card_path(DATA, self.card)
 
     def path_in(self, data: Path) -> Path:
@@ -164,9 +146,7 @@ class Dataset:
 
     Attributes:
         name: name in results; for a file it ends in the first digits of its hash.
-        source: a name of `DATASETS`, or the path that the user passed.
-        sha256: Hash of the file.
-        samples: in the order of the file.
+        source: a name of `DATASETS`, or what the user passed.
         faults: one message for each kind of unusable annotation.
         names_subjects: whether entities are assigned to subjects. If not, no metric that depends
             on subjects is shown.
@@ -209,13 +189,9 @@ class DocumentStream:
 
 
 def load_datasets(source: str) -> tuple[Dataset, ...]:
-    """Load the datasets of a `--dataset` option: `all`, a name, `format:path`, or a path.
+    """Load the datasets of a `--dataset` option: `all`, or what `load_dataset` loads.
 
     `all` is every dataset whose card belongs to the benchmark, or demo if none is built.
-
-    Raises:
-        UnknownNameError: the source is neither a name nor a file.
-        InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
     if source == ALL:
         cards = {name: read_card(entry.card_path) for name, entry in DATASETS.items()}
@@ -225,13 +201,7 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
 
 
 def load_for_training(source: str) -> Dataset:
-    """Load a dataset to train a model on: one of `TRAIN_DEV` or a file.
-
-    Raises:
-        PiiBenchError: the source is a test set of ours.
-        UnknownNameError: the source is neither a name nor a file.
-        InputFileError: the file is missing or broken.
-    """
+    """Load a dataset to train a model on; raises PiiBenchError for a test set of ours."""
     if source in DATASETS and source not in TRAIN_DEV:
         allowed = ", ".join(TRAIN_DEV)
         raise PiiBenchError(f"dataset {source!r} is only for tests (allowed: {allowed})")
@@ -239,14 +209,10 @@ def load_for_training(source: str) -> Dataset:
 
 
 def open_dataset(source: str) -> DatasetStream:
-    """Open a dataset that `load_dataset` can load.
+    """Open a dataset that `load_dataset` can load, with the same errors.
 
-    Datasets of spans and files in our format are streamed; others are held in memory.
-
-    Raises:
-        UnknownNameError: the source is neither a name nor a file.
-        InputFileError: the file is missing or broken. Faults of a streamed file in our format are
-            raised when it is read.
+    Datasets of spans and files in our format are streamed; others are held in memory. Faults of a
+    streamed file in our format are raised when it is read.
     """
     if source in DATASETS:
         entry = DATASETS[source]
@@ -288,11 +254,7 @@ def open_dataset(source: str) -> DatasetStream:
 
 
 def _iterate_file(path: Path, formats: Sequence[str]) -> Iterator[Sample]:
-    """Yield the samples of a file in our format.
-
-    Raises:
-        InputFileError: as `iterate_native`; if no line can be read, it names the other formats.
-    """
+    """Yield the samples of a file in our format; if no line can be read, name the others."""
     readable = False
     try:
         for sample in iterate_native(path):
@@ -308,12 +270,7 @@ def _iterate_file(path: Path, formats: Sequence[str]) -> Iterator[Sample]:
 
 
 def open_documents(source: str) -> DocumentStream:
-    """Open any dataset as documents with labelled spans.
-
-    Raises:
-        UnknownNameError: the source is neither a name nor a file.
-        InputFileError: see `open_dataset`.
-    """
+    """Open any dataset as documents with labelled spans; raises as `open_dataset`."""
     from pii_bench.datasets.span_files import Document, read_documents, span_source
 
     if (spans := span_source(source)) is not None:
@@ -355,9 +312,7 @@ def load_dataset(source: str | Path) -> Dataset:
             name, sha256 = _name_and_hash(spans)
             return Dataset(name, source, sha256, samples, misfits.messages(), names_subjects=False)
     opened = open_dataset(source)
-    samples = tuple(opened.read())
-    names_subjects = opened.names_subjects
-    return Dataset(opened.name, source, opened.sha256, samples, opened.faults, names_subjects)
+    return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
 
 
 def _exists(path: Path) -> bool:
@@ -369,7 +324,7 @@ def _exists(path: Path) -> bool:
 
 
 def _check_pin(entry: Entry) -> str:
-    """Return the hash of a file of ours; raises InputFileError if it differs from its pin."""
+    """Return the hash of a file of ours, which must be that of its pin."""
     if not entry.path.exists():
         raise InputFileError(entry.path, f"the file is missing: {entry.remedy}")
     pin = read_card(entry.card_path).pins.get(entry.name)
@@ -395,5 +350,5 @@ def _name_and_hash(spans: SpanSource) -> tuple[str, str]:
 
 
 def _file_name(stem: str, sha256: str) -> str:
-    # The hash keeps the results of two files with one name apart.
+    # The hash tells files with one name apart.
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', stem)}-{sha256[:8]}"

@@ -32,8 +32,8 @@ class Reading:
     """The answer of one reader about one version of a sample.
 
     Attributes:
-        id: id of the sample.
-        version: version of the sample, see `version_of`.
+        id: that of the sample.
+        version: see `version_of`.
         reader: "a" or "b" for the two readers of a version, "c" for the finished set.
         round: 1 for the first version of a sample that was read.
         options: texts of the entities that the reader was shown.
@@ -62,13 +62,8 @@ class Reading:
 
 def version_of(sample: Sample) -> str:
     """Return a hash of text, query, entities and related entities: twelve hexadecimal digits."""
-    content = [
-        sample.description,
-        sample.query,
-        sorted(options(sample)),
-        sorted(needed_texts(sample)),
-    ]
-    return sha256_of_value(content)[:12]
+    texts = sorted(options(sample)), sorted(needed_texts(sample))
+    return sha256_of_value([sample.description, sample.query, *texts])[:12]
 
 
 def options(sample: Sample) -> tuple[str, ...]:
@@ -77,11 +72,7 @@ def options(sample: Sample) -> tuple[str, ...]:
 
 
 def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
-    """Load the readings of a set in the order of the file; none if there is no file.
-
-    Raises:
-        InputFileError: the file is broken.
-    """
+    """Load the readings of a set; none if there is no file. Raises InputFileError if broken."""
     path = folder / f"{name}.jsonl"
     if not path.exists():
         return []

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A piece of PII.
+    """A piece of PII, as the description writes it.
 
     Attributes:
-        text: the minimal text, as the description writes it.
         type: one of the seven types.
         category: one of the 55 categories; None in foreign data.
         spans: offsets (start, end) in code points, end exclusive; empty if the description does
@@ -59,11 +58,9 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A description, its PII by subject, a query and the related entities.
+    """A description, its PII by subject, a query and the related entities that it needs.
 
-    Attributes:
-        query: none in datasets without queries, for which only detection applies.
-        related: the entities that the query needs.
+    Only detection applies to a sample without query.
     """
 
     id: str
@@ -138,11 +135,10 @@ def read_native(path: Path) -> tuple[Sample, ...]:
 
 
 def iterate_native(path: Path) -> Iterator[Sample]:
-    """Yield the samples of a dataset file; faults are raised after the last one.
+    """Yield the samples of a dataset file.
 
-    Raises:
-        InputFileError: with file and lines, if the format is broken, a span does not hold its
-            entity, a related entity is no gold entity, or an id is repeated.
+    After the last one, raises InputFileError, with the lines, if the format is broken, a span does
+    not hold its entity, a related entity is no gold entity, or an id is repeated.
     """
     first_line: dict[str, int] = {}
     bad = BadLines(path)
@@ -163,21 +159,13 @@ def iterate_native(path: Path) -> Iterator[Sample]:
 
 
 def write_native(path: Path, samples: Iterable[Sample]) -> None:
-    """Write a dataset file atomically.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
+    """Write a dataset file atomically."""
     lines = [json.dumps(sample_to_record(sample), ensure_ascii=False) for sample in samples]
     write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
 def sample_from_record(record: dict[str, Any]) -> Sample:
-    """Parse the JSON object of one line.
-
-    Raises:
-        RecordError: names the sample and the faulty key.
-    """
+    """Parse the JSON object of one line; RecordError names the sample and the faulty key."""
     sample_id = get(record, "id", str)
     owner = f"sample {sample_id!r}"
     description = get(record, "description", str, owner)
@@ -258,12 +246,12 @@ def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
     pii_type = get(record, "type", str, owner)
     if pii_type not in _TYPES:
         raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
-    has_category = record.get("category") is not None
+    category = None if record.get("category") is None else get(record, "category", str, owner)
     spans = _spans(record, text, description, owner)
     return Entity(
         text=text,
         type=pii_type,
-        category=get(record, "category", str, owner) if has_category else None,
+        category=category,
         spans=spans or _occurrences(text, description),
         listed=bool(spans),
         extra=_extra(record, _ENTITY_KEYS),
@@ -277,11 +265,10 @@ def _spans(
         return ()
     spans: list[tuple[int, int]] = []
     for number, span in enumerate(get(record, "spans", list, owner)):
-        match span:
-            case [start, end] if type(start) is type(end) is int:
-                pass
-            case _:
-                raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
+        # `True` is an int, but not a number in JSON.
+        if not isinstance(span, list) or [type(offset) for offset in span] != [int, int]:
+            raise RecordError(f"{owner}: spans[{number}] must be [start, end] in code points")
+        start, end = span
         # A slice would accept negative offsets and an end beyond the description.
         if not 0 <= start <= end <= len(description) or description[start:end] != text:
             raise RecordError(f"{owner}: spans[{number}] = {span} does not hold the entity's text")

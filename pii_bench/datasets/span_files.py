@@ -145,8 +145,7 @@ class Misfits(BadLines):
 def span_source(source: str) -> SpanSource | None:
     """Parse a `--dataset` option; None if it names no format of spans.
 
-    Raises:
-        PiiBenchError: a filter is neither language nor split.
+    Raises PiiBenchError if a filter is neither language nor split.
     """
     name, _, rest = source.partition(":")
     if name not in SPAN_FORMATS:
@@ -161,9 +160,7 @@ def span_source(source: str) -> SpanSource | None:
 def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
     """Yield the documents of a dataset; what does not fit is added to `misfits`.
 
-    Raises:
-        InputFileError: a file cannot be read, or no row fits.
-        MissingExtraError: pyarrow is not installed.
+    Raises InputFileError if a file cannot be read, or no row fits, and MissingExtraError.
     """
     span_format = SPAN_FORMATS[source.format]
     labels = source.labels
@@ -221,10 +218,8 @@ def read_samples(source: SpanSource, misfits: Misfits) -> Iterator[Sample]:
                 continue
             key = document.text[start:end], meaning.type, meaning.category
             entities.setdefault(key, []).append((start, end))
-        subjects: tuple[Subject, ...] = ()
-        if entities:
-            unique = (Entity(*key, tuple(spans)) for key, spans in entities.items())
-            subjects = (Subject(SUBJECT, tuple(unique)),)
+        unique = tuple(Entity(*key, tuple(spans)) for key, spans in entities.items())
+        subjects = (Subject(SUBJECT, unique),) if unique else ()
         yield Sample(document.id, document.text, None, subjects, ())
 
 

@@ -27,15 +27,9 @@ PUBLISHED: Final = DATA / "published"
 class Statistics:
     """Counts and means over the samples of a dataset.
 
-    Attributes:
-        samples: number of samples.
-        subjects: mean number per sample.
-        description_chars: mean length in code points.
-        description_entities: mean number of entities; one with several spans counts once.
-        query_chars: mean length in code points over the samples with a query; 0 if none has one.
-        query_entities: mean number of related entities over the same samples.
-        types: number of entities of each type.
-        categories: how many of the 55 categories occur; None if unknown.
+    Means are per sample, and lengths are in code points. An entity with several spans counts once.
+    Those of queries are over the samples with a query, 0 if none has one. `categories` is how many
+    of the 55 occur; None if unknown.
     """
 
     samples: int
@@ -83,10 +77,7 @@ def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
     """Load the statistics of the paper's sets as printed.
 
     The printed mean number of entities of hard, 10.60, contradicts the printed counts of types,
-    which give 9.17.
-
-    Raises:
-        InputFileError: a table is missing or broken.
+    which give 9.17. Raises InputFileError if a table is missing or broken.
     """
     types: dict[str, dict[PiiType, int]] = {}
     path = folder / "paper_type_distribution.csv"

@@ -27,10 +27,8 @@ _PUBLIC = -1
 class Piece:
     """A stretch of a text in which no annotation begins or ends.
 
-    Attributes:
-        text: the text.
-        inside: keys of the annotations that contain it.
-        whole: True if each of these annotations consists of this piece only.
+    `inside` are the keys of the annotations that contain it; it is `whole` if each of these
+    consists of this piece only.
     """
 
     text: str
@@ -122,12 +120,7 @@ class CutSample:
 
 
 def cut(sample: Sample, *, public: bool = False) -> CutSample:
-    """Cut a sample at the ends of all annotations.
-
-    Args:
-        sample: the sample.
-        public: whether to cut at the texts of `meta.public` too.
-    """
+    """Cut a sample at the ends of all annotations, with `public` also of texts of `meta.public`."""
     text = sample.description
     spans = {
         (i, j): tuple(dict.fromkeys(entity.spans))

@@ -72,13 +72,9 @@ def _sort_key(ordered: Sequence[Subject]) -> tuple[int, list[list[tuple[str, str
 
 @dataclass(frozen=True, slots=True)
 class _Optima:
-    """The optimal assignments of a matrix.
+    """The optimal assignments of a matrix: the full ones of `edges` with every required column.
 
-    These are all full assignments that use only `edges` and every required column.
-
-    Attributes:
-        edges: by row and column, whether any optimal assignment has the pair.
-        required: by column, whether all optimal assignments use it.
+    `edges` are by row and column, `required` by column.
     """
 
     edges: list[list[bool]]
@@ -225,9 +221,8 @@ class DetectionScore:
         entity: texts pooled over all subjects, ignoring types (Ent-F1).
         entity_matched: texts over the matched subjects, ignoring types.
         rouge_l: most similar texts of the same type over the matched subjects (RougeL-F).
-        matching: the matching M* as (predicted, gold) indices into the caller's lists, sorted.
-            It has every subject with entities of the shorter side, also in pairs with nothing
-            in common.
+        matching: M* as sorted (predicted, gold) indices into the caller's lists. Every subject
+            with entities of the shorter side is in it.
         strict_counts: pairs shared within M*, and all pairs of each side.
         entity_counts: the counts behind `entity`.
     """
@@ -245,15 +240,8 @@ def score_detection(predicted: RawSubjects | None, gold: RawSubjects) -> Detecti
     """Compare predicted subjects with gold subjects.
 
     Subjects without entities are dropped first. If neither side has subjects, every score is 1;
-    if only one has, 0.
-
-    Args:
-        predicted: one iterable of (text, type) per subject, or None for a sample without a
-            prediction: every score is 0, even if gold is empty.
-        gold: one iterable of (text, type) per subject.
-
-    Raises:
-        PiiBenchError: an entity is not a (text, type) pair.
+    if only one has, 0. `predicted` is None for a sample without a prediction: every score is 0,
+    even if gold is empty. Raises PiiBenchError if an entity is not a (text, type) pair.
     """
     golds = _with_entities(gold)
     gold_subjects = list(golds.values())

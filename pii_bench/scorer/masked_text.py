@@ -50,10 +50,7 @@ class MaskedTextScore:
 
 @dataclass(frozen=True, slots=True)
 class GoldText:
-    """A distinct gold text, normalised, with its sorted spans (none in some foreign data).
-
-    It is needed if any related entity has this text.
-    """
+    """A distinct gold text, normalised, with its sorted spans (none in some foreign data)."""
 
     text: str
     needed: bool
@@ -65,8 +62,8 @@ class Judgement:
     """What a masking leaves readable.
 
     Attributes:
-        hidden: for each gold text, the number of occurrences without a readable character.
-        readable: for each gold text, the number of occurrences that are readable in full.
+        hidden: number of occurrences of each gold text without a readable character.
+        readable: number of occurrences of each gold text that are readable in full.
         other: number of characters that are neither white space nor part of a gold text.
         other_masked: number of these that are masked.
     """
@@ -81,10 +78,8 @@ class GoldTexts:
     """The gold texts of one description, against which maskings of it are judged.
 
     `entities` are (text, spans) of the gold entities, and `related` are texts. Entities with one
-    text are one unit; blank texts are dropped.
-
-    Raises:
-        PiiBenchError: a span is outside the description, or `related` is one string.
+    text are one unit; blank texts are dropped. Raises PiiBenchError if a span is outside the
+    description, or `related` is one string.
     """
 
     def __init__(
@@ -151,8 +146,7 @@ def score_masked_text(
         gold_entities: (text, spans) of the gold entities, with every occurrence of a text. Texts
             without a span are left out.
         gold_related: texts of the related entities.
-        weights: weight of each gold text in protection, such as the tier of its sensitivity;
-            1 for a text without a weight. None weights all texts equally.
+        weights: weight of a gold text in protection, such as the tier of its sensitivity, else 1.
 
     Raises:
         PiiBenchError: a span is outside the description, a weight is below 0, or `gold_related`
@@ -170,8 +164,8 @@ def score_judgement(
     """Return the scores of a judgement; see `score_masked_text`."""
     if judgement is None:
         return MaskedTextScore(0.0, 0.0, None)
-    weights = {normalise(text): weight for text, weight in (weights or {}).items()}
-    if any(weight < 0 for weight in weights.values()):
+    by_text = {normalise(text): weight for text, weight in (weights or {}).items()}
+    if any(weight < 0 for weight in by_text.values()):
         raise PiiBenchError("a weight is below 0; allowed: 0 and more")
     unneeded: list[tuple[float, bool]] = []
     needed: list[tuple[float, bool]] = []
@@ -182,7 +176,7 @@ def score_judgement(
         if text.needed:
             needed.append((1.0, readable > 0))
         else:
-            unneeded.append((weights.get(text.text, 1.0), hidden == len(text.spans)))
+            unneeded.append((by_text.get(text.text, 1.0), hidden == len(text.spans)))
     collateral = judgement.other_masked / judgement.other if judgement.other else None
     return MaskedTextScore(_weighted_share(unneeded), _weighted_share(needed), collateral)
 
@@ -266,13 +260,17 @@ def find_traces(
     """
     rewriting = _Words(rewritten)
     texts = [text for text in gold.texts if text.spans]
-    needed = [text for text in texts if text.needed]
     kept: list[Span] = []
-    for text in needed:
-        kept += rewriting.locator.spans(text.text, Strictness.RESTATED)
-    unneeded_spans = [span for text in texts if not text.needed for span in text.spans]
-    open_texts = [_blank_out(description, unneeded_spans), query, *(text.text for text in needed)]
-    open_words = _Words("\n".join(open_texts))
+    others = list(description)
+    open_texts = [query]
+    for text in texts:
+        if text.needed:
+            kept += rewriting.locator.spans(text.text, Strictness.RESTATED)
+            open_texts.append(text.text)
+        else:
+            for start, end in text.spans:
+                others[start:end] = "\n" * (end - start)
+    open_words = _Words("\n".join([*open_texts, "".join(others)]))
     return tuple(
         _find_trace(text, rewriting, () if text.needed else kept, open_words) for text in texts
     )
@@ -281,12 +279,12 @@ def find_traces(
 def judge_rewriting(gold: GoldTexts, traces: Sequence[TextTrace]) -> Judgement:
     """Convert traces to a judgement: of each text all occurrences are hidden or readable."""
     trace_by_text = {trace.text.text: trace.trace for trace in traces}
-    hidden: list[int] = []
-    readable: list[int] = []
-    for text in gold.texts:
-        trace = trace_by_text.get(text.text)
-        hidden.append(len(text.spans) if trace is Trace.GONE else 0)
-        readable.append(int(trace is not None and trace.whole))
+    found = [trace_by_text.get(text.text) for text in gold.texts]
+    hidden = [
+        len(text.spans) if trace is Trace.GONE else 0
+        for text, trace in zip(gold.texts, found, strict=True)
+    ]
+    readable = [int(trace is not None and trace.whole) for trace in found]
     return Judgement(tuple(hidden), tuple(readable), other=0, other_masked=0)
 
 
@@ -358,10 +356,3 @@ def _outside(spans: Iterable[Span], kept: Sequence[Span]) -> tuple[Span, ...]:
         for start, end in spans
         if not any(a <= start and end <= b and b - a > end - start for a, b in kept)
     )
-
-
-def _blank_out(text: str, spans: Iterable[Span]) -> str:
-    characters = list(text)
-    for start, end in spans:
-        characters[start:end] = "\n" * (end - start)
-    return "".join(characters)

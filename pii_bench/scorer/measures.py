@@ -15,7 +15,7 @@ from rapidfuzz.distance import LCSseq
 from pii_bench.scorer.text import text_set, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
 
@@ -161,25 +161,19 @@ def _mean_best(
     texts: defaultdict[str, set[str]] = defaultdict(set)
     for text, kind in others:
         texts[kind].add(text)
-    best = [_best(text, texts[kind]) for text, kind in entities]
+    best = [
+        max((similarity(text, other) for other in texts[kind]), default=0.0)
+        for text, kind in entities
+    ]
     # fsum does not depend on the order of the set.
     return fsum(best) / len(best)
 
 
-def _best(text: str, others: Collection[str]) -> float:
-    if text in others:
-        return 1.0
-    return max((similarity(text, other) for other in others), default=0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class TextsScore:
-    """Scores of one sample over sets of texts.
+    """Scores of one sample over sets of texts: of equal ones, and of most similar ones (RougeL-F).
 
-    Attributes:
-        exact: over equal texts.
-        rouge_l: over most similar texts (RougeL-F).
-        counts: the counts behind `exact`.
+    `counts` are those behind `exact`.
     """
 
     exact: PRF
@@ -190,10 +184,8 @@ class TextsScore:
 def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) -> TextsScore:
     """Compare the predicted texts of the related entities with the gold ones.
 
-    None means that the sample has no prediction: every score is 0, even if gold is empty.
-
-    Raises:
-        PiiBenchError: an argument is one string.
+    None means that the sample has no prediction: every score is 0, even if gold is empty. Raises
+    PiiBenchError if an argument is one string.
     """
     return _compare(None if predicted is None else text_set(predicted), text_set(gold))
 
@@ -207,10 +199,8 @@ def score_masking(
     """Compare the texts that a system masks with those that it should mask.
 
     These are the texts of all entities without those of the related ones. None means a
-    missing prediction: every score is 0, even if nothing should be masked.
-
-    Raises:
-        PiiBenchError: an argument is one string.
+    missing prediction: every score is 0, even if nothing should be masked. Raises PiiBenchError if
+    an argument is one string.
     """
     masked = None
     if predicted_entities is not None and predicted_related is not None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 RESAMPLES: Final = 4_000
 SEED: Final = 250218545
-_TAIL: Final = 0.025
 
 
 class _Span(NamedTuple):
@@ -43,13 +42,9 @@ class _Span(NamedTuple):
 class SemEval:
     """Counts of one SemEval schema; a partial match is worth half.
 
-    Attributes:
-        correct: predicted spans that are right.
-        incorrect: predicted spans that overlap a gold span but are wrong in this schema.
-        partial: predicted spans that overlap a gold span with other boundaries; only in the
-            schema `partial`, where `incorrect` is 0.
-        missed: gold spans that no predicted span took.
-        spurious: predicted spans that took no gold span.
+    `partial` counts predicted spans that overlap a gold span with other boundaries, only in the
+    schema `partial`, where `incorrect` is 0. A missed gold span was taken by no predicted span; a
+    spurious predicted span took no gold span.
     """
 
     correct: int = 0
@@ -135,13 +130,8 @@ def score_spans(
 ) -> SpanScore:
     """Compare the predicted spans of a document with its gold spans.
 
-    Args:
-        predicted: (start, end, label) in code points, end exclusive, in any order.
-        gold: the same.
-        text: the document; None leaves out the token counts.
-
-    Raises:
-        PiiBenchError: a span is not a (start, end, label), is empty, or ends beyond the text.
+    Without the text of the document there are no token counts. Raises PiiBenchError if a span is
+    not a (start, end, label), is empty, or ends beyond the text.
     """
     predictions = _spans(predicted, "predicted", text)
     golds = _spans(gold, "gold", text)
@@ -170,16 +160,8 @@ def f1_interval(
 ) -> tuple[float, float] | None:
     """Return the 95 % bootstrap interval (percentile) of micro F1, resampling documents.
 
-    Documents with equal counts are interchangeable. Drawing how many of each are in a resample
-    takes memory only for the different counts.
-
-    Args:
-        documents: one of the counts of each document (`SpanScore.counts`, `overlap`, `tokens`).
-        resamples: number of resamples.
-        seed: random seed.
-
-    Returns:
-        None for fewer than two documents, or if nothing was predicted or gold.
+    `documents` are one of the counts of each (`SpanScore.counts`, `overlap`, `tokens`). None for
+    fewer than two documents, or if nothing was predicted or gold.
     """
     import numpy as np
 
@@ -187,13 +169,14 @@ def f1_interval(
     total = frequencies.total()
     if total < 2 or not any(size for _, size in frequencies):
         return None
+    # Documents with equal counts are interchangeable: a resample is how often each was drawn.
     distinct = sorted(frequencies)
     shares = np.array([frequencies[counts] for counts in distinct]) / total
     times_drawn = np.random.default_rng(seed).multinomial(total, shares, size=resamples)
     matched, size = (times_drawn @ np.array(distinct)).T
     # A resample of empty documents has F1 1.
     f1 = np.divide(2 * matched, size, out=np.ones(resamples), where=size > 0)
-    low, high = np.quantile(f1, [_TAIL, 1 - _TAIL])
+    low, high = np.quantile(f1, [0.025, 0.975])
     return round(float(low), 12), round(float(high), 12)
 
 

@@ -43,12 +43,7 @@ _SAMPLE_CHECKS: Final[tuple[Callable[[Sample], Iterator[Problem]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Result of checking files.
-
-    Attributes:
-        samples: number of samples checked.
-        problems: problems by file, in the order of the files; empty for a sound file.
-    """
+    """Number of samples checked, and the problems of each file, none for a sound one."""
 
     samples: int
     problems: Mapping[Path, tuple[Problem, ...]]
@@ -69,14 +64,9 @@ def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
 
     A line that is no sample is a problem (`record`), and the rest is checked. Samples that name
     source samples in `meta` are compared with them. Sources are searched in these files, then in
-    single, multi and their train sets in the same folder.
-
-    Args:
-        paths: the files.
-        watch: passes the samples of a file on, and may report progress.
-
-    Raises:
-        InputFileError: a file cannot be read, is no JSON Lines, or is empty.
+    single, multi and their train sets in the same folder. `watch` passes the samples of a file on,
+    and may report progress. Raises InputFileError if a file cannot be read, is no JSON Lines, or is
+    empty.
     """
     problems: dict[Path, list[Problem]] = {path: [] for path in paths}
     files = {path: _read(path, problems[path]) for path in problems}

@@ -289,13 +289,9 @@ def near_earlier(
     """Yield (earlier text, text, overlap) for each text that is near to an earlier one.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
-    coefficient). A text of fewer than five words is near to none. A 5-gram that occurs in more
-    than `_MOST_COMPARED` texts counts only with the first of them.
-
-    Args:
-        texts: the texts.
-        ignore: whether to skip a pair of texts, given the earlier one first.
-        limit: overlap above which two texts are near, 0 to 1.
+    coefficient), near above `limit`. A text of fewer than five words is near to none. A 5-gram that
+    occurs in more than `_MOST_COMPARED` texts counts only with the first of them. `ignore` says
+    whether to skip a pair of texts, given the earlier one first.
     """
     gram_sets = [word_grams(text) for text in texts]
     # Most 5-grams occur in one text only. Without them the indexes are small.

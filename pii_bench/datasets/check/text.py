@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A violation of a rule by a sample.
+    """A violation of a rule by a sample; the reason may quote it.
 
-    Attributes:
-        sample_id: id of the sample; "line N" if the line is no sample.
-        rule: name of the rule, lower case with hyphens.
-        reason: explanation, which may quote the sample.
+    The id is "line N" if the line is no sample.
     """
 
     sample_id: str
