@@ -55,43 +55,40 @@ def test_scores_of_a_masked_text(
     assert score == MaskedTextScore(protection, retention, collateral)
 
 
-def test_a_needed_text_is_retained_if_one_occurrence_is_readable() -> None:
-    assert score_masked_text(TEXT, [(0, 7)], ENTITIES, ["Ann Lee"]).retention == 1
-    assert score_masked_text(TEXT, [(0, 7), (25, 26)], ENTITIES, ["Ann Lee"]).retention == 0
+# Two people called Ann Lee; the texts differ only in white space.
+TWICE: Final = [("Ann Lee", [(0, 7)]), ("Ann  Lee", [(25, 32)]), AGE]
 
 
-def test_scores_are_1_if_there_is_nothing_to_protect_or_retain() -> None:
-    assert score_masked_text(TEXT, [], ENTITIES, ["Oslo", "32", "Ann Lee"]).protection == 1
-    assert score_masked_text(TEXT, EVERYTHING, ENTITIES, []).retention == 1
-    assert score_masked_text(TEXT, [], [], []) == MaskedTextScore(1, 1, 0)
-
-
-def test_collateral_is_none_without_characters_outside_gold() -> None:
-    assert score_masked_text(" 32 ", [(0, 4)], [("32", [(1, 3)])], []).collateral is None
-    assert score_masked_text("", [], [], []) == MaskedTextScore(1, 1, None)
-
-
-def test_a_failure_scores_0_even_if_there_is_nothing_to_protect() -> None:
-    for entities, related in ((ENTITIES, ["Oslo"]), (ENTITIES, []), ([], [])):
-        assert score_masked_text(TEXT, None, entities, related) == MaskedTextScore(0, 0, None)
-
-
-def test_entities_with_equal_texts_are_one_unit_needed_if_any_is() -> None:
-    # Two people called Ann Lee; the texts differ only in white space.
-    twice = [("Ann Lee", [(0, 7)]), ("Ann  Lee", [(25, 32)]), AGE]
-
-    assert score_masked_text(TEXT, [(0, 7), (9, 11)], twice, []).protection == 1 / 2
-    assert score_masked_text(TEXT, [(0, 7), (9, 11)], twice, ["Ann\nLee"]) == MaskedTextScore(
-        1, 1, 0
-    )
-
-
-def test_blank_entities_and_those_without_spans_are_left_out() -> None:
-    entities = [*ENTITIES, (" ", [(3, 4)]), ("Rome", []), ("Bo", [])]
-
-    score = score_masked_text(TEXT, [], entities, ["Oslo", "Rome"])
-
-    assert score == MaskedTextScore(0, 1, 0)
+@pytest.mark.parametrize(
+    ("masked", "entities", "related", "expected"),
+    [
+        # One readable occurrence of a needed text is enough.
+        ([(0, 7)], ENTITIES, ["Ann Lee"], (0, 1, 0)),
+        ([(0, 7), (25, 26)], ENTITIES, ["Ann Lee"], (0, 0, 0)),
+        # There is nothing to protect or retain.
+        ([], ENTITIES, ["Oslo", "32", "Ann Lee"], (1, 1, 0)),
+        (EVERYTHING, ENTITIES, [], (1, 1, 1)),
+        ([], [], [], (1, 1, 0)),
+        # There is nothing outside the gold spans.
+        ([], [(TEXT, EVERYTHING)], [], (0, 1, None)),
+        # A failure scores 0 even if there is nothing to protect.
+        (None, ENTITIES, ["Oslo"], (0, 0, None)),
+        (None, ENTITIES, [], (0, 0, None)),
+        (None, [], [], (0, 0, None)),
+        # Entities with equal texts are one unit, needed if any is.
+        ([(0, 7), (9, 11)], TWICE, [], (1 / 2, 1, 0)),
+        ([(0, 7), (9, 11)], TWICE, ["Ann\nLee"], (1, 1, 0)),
+        # Blank entities and those without spans are left out.
+        ([], [*ENTITIES, (" ", [(3, 4)]), ("Rome", []), ("Bo", [])], ["Oslo", "Rome"], (0, 1, 0)),
+    ],
+)
+def test_scores_of_a_masking(
+    masked: Spans | None,
+    entities: list[tuple[str, Spans]],
+    related: list[str],
+    expected: tuple[float, float, float | None],
+) -> None:
+    assert score_masked_text(TEXT, masked, entities, related) == MaskedTextScore(*expected)
 
 
 def test_protection_can_be_weighted() -> None:
@@ -296,10 +293,6 @@ def test_protection_of_a_rewriting_can_be_weighted() -> None:
     assert score_rewritten_text(STORY, "Of Gothenburg.", VALUES, ["32"], weights=weights) == (
         MaskedTextScore(3 / 4, 0, None)
     )
-
-
-def test_a_gold_text_without_spans_is_left_out() -> None:
-    assert score_rewritten_text("Ann", "Bo", [("Bo", [])], []) == MaskedTextScore(1, 1, None)
 
 
 @given(st.text(max_size=30))

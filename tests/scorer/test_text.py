@@ -67,16 +67,6 @@ def test_a_type_is_stripped_and_upper_cased() -> None:
     assert normalise_type(" Org\n") == "ORG"
 
 
-def test_a_text_set_has_no_repeats_and_no_blanks() -> None:
-    assert text_set(["Ann  Lee", "Ann Lee", "ann lee", "", "  "]) == {"Ann Lee", "ann lee"}
-
-
-def test_an_entity_set_has_no_repeats_and_no_blanks() -> None:
-    entities = [("Ann  Lee", "per"), ("Ann Lee", "PER "), ("Ann Lee", "ORG"), (" ", "LOC")]
-
-    assert entity_set(entities) == {("Ann Lee", "PER"), ("Ann Lee", "ORG")}
-
-
 def test_one_string_is_refused_as_texts() -> None:
     with pytest.raises(PiiBenchError, match="came as one str") as caught:
         text_set("Ann Lee")
