@@ -44,9 +44,7 @@ def test_a_capid_line_is_read_as_a_sample_with_one_subject(tmp_path: Path) -> No
     assert faults == ()
 
 
-def test_low_and_high_are_read_and_phrases_are_written_as_in_the_context(
-    tmp_path: Path,
-) -> None:
+def test_low_and_high_are_read_and_phrases_are_written_as_in_the_context(tmp_path: Path) -> None:
     line = {
         "context": "Mo’s sister “Jo” – a vet – is 41.",
         "question": "Is she old?",
@@ -97,9 +95,7 @@ def test_a_phrase_that_does_not_occur_is_a_fault(tmp_path: Path) -> None:
     assert [related.text for related in sample.related] == ["asthma"]
 
 
-def test_lines_without_question_or_phrases_are_read(
-    tmp_path: Path,
-) -> None:
+def test_lines_without_question_or_phrases_are_read(tmp_path: Path) -> None:
     lines = [LINE | {"question": None}, LINE | {"piis": {}}]
     (sample, other), _ = read_capid(write_lines(tmp_path / "test.jsonl", lines))
 

@@ -61,11 +61,6 @@ def test_entities_without_spans_get_those_where_they_can_be_read(
     assert sample_to_record(sample)["subjects"] == [{"id": "A", "entities": [record]}]
 
 
-def test_query_and_subjects_may_be_missing() -> None:
-    assert make_sample(query=None, related=[]).query is None
-    assert make_sample(subjects=[], related=[]).entities == ()
-
-
 @pytest.mark.parametrize(
     ("description", "text", "span"),
     [
@@ -146,6 +141,11 @@ NO_SPAN = "must be [start, end] in code points"
             )
             for span in ([0, 6], [1, 8], [7, 0], [-14, -7], [-3, 7], [900, 907])
         ),
+        # A span beyond the text, of which a slice is the text.
+        (
+            entity_changed(text="32.", spans=[[11, 99]]),
+            f"{ENTITY}: spans[0] = [11, 99] does not hold the entity's text",
+        ),
         (
             changed(related=["32"]),
             "sample 's1': related[0] must be an object, not a string",
@@ -173,14 +173,6 @@ def test_a_broken_line_is_reported_without_its_text(
 
     assert str(caught.value) == f"{path}:2: {what}"
     assert not any(secret in caught.value.what for secret in SECRETS)
-
-
-def test_a_span_beyond_the_text_is_an_error() -> None:
-    entity = {"text": "32.", "type": "DEM", "spans": [[11, 99]]}
-    record = sample_record(subjects=[{"id": "A", "entities": [entity]}], related=[])
-
-    with pytest.raises(ValueError, match=r"spans\[0\] = \[11, 99\] does not hold"):
-        sample_from_record(record)
 
 
 def test_a_repeated_id_is_reported_with_both_lines(tmp_path: Path) -> None:

@@ -72,20 +72,27 @@ def test_ai4privacy_span_labels_are_read(tmp_path: Path) -> None:
     assert document.spans == SPANS
 
 
+SPAN: Final = {"start": 9, "end": 16, "label": "name"}
+PRESIDIO_SPAN: Final = {
+    "entity_type": "PERSON",
+    "entity_value": "Ann Lee",
+    "start_position": 9,
+    "end_position": 16,
+}
+SPIA_FACTS: Final = [{"tag": "NAME", "keyword": "Ann Lee"}, {"tag": "AGE", "keyword": ""}]
+
+
 @pytest.mark.parametrize(
     ("kind", "row", "spans"),
     [
         (
             "nemotron",
-            {
-                "text": TEXT,
-                "spans": "[{'start': 9, 'end': 12, 'text': 'Ann', 'label': 'first_name'}]",
-            },
-            ((9, 12, "first_name"),),
+            {"text": TEXT, "spans": str([{**SPAN, "text": "Ann Lee"}])},
+            ((9, 16, "name"),),
         ),
         (
             "gretel",
-            {"generated_text": TEXT, "pii_spans": '[{"start": 9, "end": 16, "label": "name"}]'},
+            {"generated_text": TEXT, "pii_spans": json.dumps([SPAN])},
             ((9, 16, "name"),),
         ),
         (
@@ -95,32 +102,12 @@ def test_ai4privacy_span_labels_are_read(tmp_path: Path) -> None:
         ),
         (
             "presidio-research",
-            {
-                "full_text": TEXT,
-                "spans": [
-                    {
-                        "entity_type": "PERSON",
-                        "entity_value": "Ann Lee",
-                        "start_position": 9,
-                        "end_position": 16,
-                    }
-                ],
-            },
+            {"full_text": TEXT, "spans": [PRESIDIO_SPAN]},
             ((9, 16, "PERSON"),),
         ),
         (
             "spia",
-            {
-                "text": TEXT,
-                "subjects": [
-                    {
-                        "PIIs": [
-                            {"tag": "NAME", "keyword": "Ann Lee"},
-                            {"tag": "AGE", "keyword": ""},
-                        ]
-                    }
-                ],
-            },
+            {"text": TEXT, "subjects": [{"PIIs": SPIA_FACTS}]},
             ((9, 16, "NAME"),),
         ),
         (

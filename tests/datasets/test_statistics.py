@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,10 +8,7 @@ import pytest
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.statistics import (
     PUBLISHED,
-    Comparison,
     Statistics,
-    compare_means,
-    compare_types,
     measure,
     published_statistics,
     to_markdown,
@@ -27,8 +23,8 @@ if TYPE_CHECKING:
 
 NONE = dict.fromkeys(PiiType, 0)
 
-# "Ann Lee is 32." with the query "Am I old?", and "Bo" without subjects and query.
-TOY = [make_sample("s1"), make_sample("s2", description="Bo", query=None, subjects=[], related=[])]
+# "Ann Lee is 32." with the query "Am I old?", and two code points without subjects and query.
+TOY = [make_sample("s1"), make_sample("s2", description="𝒜é", query=None, subjects=[], related=[])]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +40,7 @@ def test_descriptions_are_averaged_over_all_samples_and_queries_over_those_with_
     assert statistics.description_chars == (14 + 2) / 2
     assert statistics.description_entities == 1
     assert (statistics.query_chars, statistics.query_entities) == (9, 1)
+    assert statistics.types == NONE | {PiiType.PER: 1, PiiType.DEM: 1}
 
 
 def test_a_set_without_queries_and_entities_has_zeros() -> None:
@@ -51,10 +48,6 @@ def test_a_set_without_queries_and_entities_has_zeros() -> None:
 
     assert (statistics.query_chars, statistics.query_entities) == (0, 0)
     assert "| PER        | 0 (0.0%) |" in to_markdown(statistics, None)
-
-
-def test_all_types_are_counted() -> None:
-    assert measure(TOY).types == NONE | {PiiType.PER: 1, PiiType.DEM: 1}
 
 
 def test_distinct_categories_of_the_taxonomy_are_counted() -> None:
@@ -67,10 +60,6 @@ def test_distinct_categories_of_the_taxonomy_are_counted() -> None:
     sample = make_sample("s3", subjects=[{"id": "A", "entities": entities}])
 
     assert measure([*TOY, sample]).categories == 2
-
-
-def test_lengths_are_in_code_points() -> None:
-    assert measure([make_sample(description="𝒜é", subjects=[], related=[])]).description_chars == 2
 
 
 def test_the_tables_of_the_paper_are_loaded(published: dict[str, Statistics]) -> None:
@@ -111,34 +100,9 @@ def test_a_broken_table_is_an_error(tmp_path: Path, name: str, old: str, new: st
 
     with pytest.raises(InputFileError, match=rf"{name}: no table of published statistics: "):
         published_statistics(tmp_path)
-
-
-def test_a_missing_table_is_an_error(tmp_path: Path) -> None:
+    path.unlink()
     with pytest.raises(InputFileError, match="No such file"):
         published_statistics(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("ours", "paper", "difference"),
-    [(103, 100, 0.03), (50, 100, -0.5), (0, 100, -1.0), (5, 0, None), (5, None, None)],
-)
-def test_the_difference_is_relative(
-    ours: float, paper: float | None, difference: float | None
-) -> None:
-    assert Comparison("x", ours, paper).difference == pytest.approx(difference)
-
-
-def test_every_statistic_is_compared_with_its_counterpart(published: dict[str, Statistics]) -> None:
-    single = published["single"]
-    longer = replace(single, description_chars=single.description_chars * 1.1)
-
-    means = {row.name: row.difference for row in compare_means(longer, single)}
-    types = compare_types(longer, single)
-
-    assert means.pop("description, characters") == pytest.approx(0.1)
-    assert list(means.values()) == [0] * 5
-    assert [row.name for row in types] == list(PiiType)
-    assert {row.difference for row in types} == {0}
 
 
 def test_tables_of_a_set_with_counterpart() -> None:

@@ -110,15 +110,12 @@ def perturbed(**changes: Any) -> Sample:
 def test_a_perturbed_sample_has_the_labels_and_needs_of_its_source() -> None:
     fault = ("perturbation-source", "subjects, labels or what is needed differ from multi-1")
 
+    unknown = {"kind": "typos", "dataset": "mine", "source": "mine-1"}
+
     assert problems(perturbed()) == []
+    assert problems(perturbed(meta={"perturbation": unknown})) == []
     assert problems(perturbed(related=(Related("A", "hull"),))) == [fault]
     assert problems(perturbed(subjects=perturbed().subjects[:1])) == [fault]
-
-
-def test_the_source_of_a_perturbed_sample_may_be_unknown() -> None:
-    mark = {"kind": "typos", "dataset": "mine", "source": "mine-1"}
-
-    assert problems(perturbed(meta={"perturbation": mark})) == []
 
 
 def test_a_perturbed_twin_derives_from_both() -> None:
@@ -129,16 +126,13 @@ def test_a_perturbed_twin_derives_from_both() -> None:
     assert is_derived(sample)
 
 
-def test_rules_of_our_sets_do_not_apply_to_perturbed_ones() -> None:
-    assert list(set_problems("multi", [perturbed()])) == []
-    assert list(set_problems("single", [perturbed()])) == []
-
-
 def test_a_sample_may_be_perturbed_once_by_each_kind() -> None:
     mark = {"kind": "typos", "dataset": "multi", "source": "multi-1"}
     other = perturbed(id="multi-1.typos", meta={"perturbation": mark})
 
     assert list(set_problems("mine", [perturbed(), other])) == []
+    # The rules of our sets do not apply to perturbed ones.
+    assert list(set_problems("single", [perturbed()])) == []
     assert [problem.rule for problem in set_problems("mine", [other, replace(other, id="2")])] == [
         "source-twice",
         "source-twice",
@@ -155,33 +149,18 @@ def test_a_hard_sample_that_differs_from_its_source_is_a_problem(part: str, valu
     assert problems(sample) == [("hard-source", f"{part} differs from multi-1")]
 
 
-def test_a_conversation_has_five_sources() -> None:
+def test_a_conversation_has_five_sources_and_their_subjects() -> None:
     four = [source.id for source in FIVE[:4]]
-
-    assert ("distract-source", "meta.joined names 4 samples, not 5 different ones") in problems(
-        conversation(meta={"joined": four})
-    )
-    assert ("distract-source", "meta.joined names 5 samples, not 5 different ones") in problems(
-        conversation(meta={"joined": [*four, four[0]]})
-    )
-
-
-def test_a_value_may_begin_a_sentence_of_a_conversation() -> None:
     first, *others = conversation().subjects
-    capital = replace(
-        first,
-        entities=tuple(replace(entity, text=entity.text.capitalize()) for entity in first.entities),
-    )
+    # A value may begin a sentence.
+    capital = tuple(replace(entity, text=entity.text.capitalize()) for entity in first.entities)
 
-    assert problems(conversation(subjects=(capital, *others))) == []
-
-
-def test_a_conversation_has_the_subjects_of_its_sources() -> None:
+    for joined, number in ((four, 4), ([*four, four[0]], 5)):
+        reason = f"meta.joined names {number} samples, not 5 different ones"
+        assert ("distract-source", reason) in problems(conversation(meta={"joined": joined}))
+    assert problems(conversation(subjects=(replace(first, entities=capital), *others))) == []
     reason = "subjects differ from those of single-0, single-1, single-2, single-3, single-4"
-
-    assert problems(conversation(subjects=conversation().subjects[1:])) == [
-        ("distract-source", reason)
-    ]
+    assert problems(conversation(subjects=tuple(others))) == [("distract-source", reason)]
 
 
 @pytest.mark.parametrize(
@@ -271,6 +250,8 @@ def test_equal_descriptions_are_reported_within_and_across_files() -> None:
     first, second, third = (build("One and two.", sample_id=name) for name in "abc")
 
     assert reported([first, second], [third]) == [(0, "b", "duplicate"), (1, "c", "duplicate")]
+    # Equal ids in two files do not excuse duplicates.
+    assert reported([first], [replace(first)]) == [(1, "a", "duplicate")]
 
 
 def test_a_set_may_have_several_queries_about_one_description() -> None:
@@ -290,6 +271,8 @@ def test_a_set_may_have_several_queries_about_one_description() -> None:
         (["a b c d e f g h", "a b c d e f g x", "a b c d e f x y"], [(0, 1, 0.75)]),
         # Overlap is relative to the shorter text.
         (["a b c d e f g h i j k l m", "a b c d e"], [(0, 1, 1.0)]),
+        # The last text is as near to the first as to the second.
+        (["a b c d e f g h", "p q r s t u v w", "a b c d e f g p q r s t u v"], [(0, 2, 0.75)]),
         (["One, two: three four. Five!", "one two three FOUR five"], [(0, 1, 1.0)]),
         (["a b c d", "a b c d"], []),
         ([], []),
@@ -299,13 +282,6 @@ def test_texts_are_near_if_they_share_more_than_half_of_their_5_grams(
     texts: list[str], near: list[tuple[int, int, float]]
 ) -> None:
     assert list(near_earlier(texts)) == near
-
-
-def test_the_first_of_several_near_texts_is_named() -> None:
-    # The last text is as near to the first as to the second.
-    texts = ["a b c d e f g h", "p q r s t u v w", "a b c d e f g p q r s t u v"]
-
-    assert list(near_earlier(texts)) == [(0, 2, 0.75)]
 
 
 def test_texts_are_compared_without_their_values() -> None:
@@ -332,12 +308,6 @@ def test_samples_derived_from_one_another_may_be_similar() -> None:
     assert reported([source, other]) == [(0, "single-2", "duplicate")]
     assert reported([other], [hard]) == [(1, "hard-1", "duplicate")]
     assert reported([other], [joined]) == [(1, "distract-1", "near-duplicate")]
-
-
-def test_equal_ids_in_two_files_do_not_excuse_duplicates() -> None:
-    assert reported([build("One.", sample_id="1")], [build("One.", sample_id="1")]) == [
-        (1, "1", "duplicate")
-    ]
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12).map(" ".join), max_size=8))
