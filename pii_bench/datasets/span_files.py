@@ -21,7 +21,7 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -309,17 +309,6 @@ def _gretel(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
     return text, _locate(text, values, reasons)
 
 
-def _presidio_research(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
-    return _parse_offsets(
-        row,
-        reasons,
-        text="full_text",
-        value="entity_value",
-        ends=("start_position", "end_position"),
-        label="entity_type",
-    )
-
-
 def _spia(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
     text = get(row, "text", str)
     facts = [
@@ -452,7 +441,16 @@ SPAN_FORMATS: Final[Mapping[str, SpanFormat]] = {
     "ai4privacy": SpanFormat(_ai4privacy),
     "nemotron": SpanFormat(_parse_offsets, "en"),
     "gretel": SpanFormat(_gretel, "en"),
-    "presidio-research": SpanFormat(_presidio_research, "en"),
+    "presidio-research": SpanFormat(
+        partial(
+            _parse_offsets,
+            text="full_text",
+            value="entity_value",
+            ends=("start_position", "end_position"),
+            label="entity_type",
+        ),
+        "en",
+    ),
     "spia": SpanFormat(_spia, "en"),
     BIO: SpanFormat(_bio),
 }

@@ -69,8 +69,6 @@ AMOUNT: Final = re.compile(
     rf"(?<!\w)(?:(?P<before>[A-Z]{{0,3}}{_SIGN}|{_CODES}|R(?= ?{_GROUPED})) ?(?P<first>{_DIGITS})"
     rf"|(?P<second>{_DIGITS}) ?(?P<after>{_SIGN}|(?:{_CODES})(?!\w)))"
 )
-_TWO_DECIMALS: Final = re.compile(r"[-−+]?\d+\.\d{2}%")
-
 _DURATION: Final = re.compile(r"(\d+) ?(d|days?|h|hours?|m|min|minutes?|s|sec|seconds?)", re.ASCII)
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
@@ -80,35 +78,22 @@ _WEIGHT: Final = re.compile(r"(\d{2,3}) ?(?:(kg)|lbs?)", re.ASCII)
 _KILOGRAMS_A_POUND: Final = 0.453_592_37
 _METRES_AN_INCH: Final = 0.0254
 
-# Abbreviations are case-sensitive ("MA" is not the end of "drama").
-_RANKS: Final = (
-    (
-        Rank.DOCTOR,
-        re.compile(r"\b(?:Ph\.?D|D\.?Phil|MD|EdD|DSc|DBA|(?i:doctora(?:te|l)|doctor of))\b"),
+# From the highest. Abbreviations are case-sensitive ("MA" is not the end of "drama").
+_RANKS: Final = {
+    Rank.DOCTOR: r"\b(?:Ph\.?D|D\.?Phil|MD|EdD|DSc|DBA|(?i:doctora(?:te|l)|doctor of))\b",
+    Rank.MASTER: (
+        r"\b(?:MSc|MA|MS|MBA|MEng|MPhil|MRes|MEd|MFA|MPH|MPA|MSW|MArch|MMus|LLM"
+        r"|(?i:master(?:['’]?s| of)))\b"
     ),
-    (
-        Rank.MASTER,
-        re.compile(
-            r"\b(?:MSc|MA|MS|MBA|MEng|MPhil|MRes|MEd|MFA|MPH|MPA|MSW|MArch|MMus|LLM"
-            r"|(?i:master(?:['’]?s| of)))\b"
-        ),
+    Rank.BACHELOR: (
+        r"\b(?:BSc|BA|BS|BEng|BEd|BFA|BBA|BCom|BMus|BArch|BTech|BSN|LLB"
+        r"|(?i:bachelor(?:['’]?s| of)))\b"
     ),
-    (
-        Rank.BACHELOR,
-        re.compile(
-            r"\b(?:BSc|BA|BS|BEng|BEd|BFA|BBA|BCom|BMus|BArch|BTech|BSN|LLB"
-            r"|(?i:bachelor(?:['’]?s| of)))\b"
-        ),
+    Rank.BELOW_DEGREE: (
+        r"\b(?:GCSEs?|GED|A-levels?|O-levels?|(?i:(?:primary|elementary|middle|secondary|high)"
+        r" school|vocational|apprenticeship|some college|no (?:formal )?(?:schooling|degree)))\b"
     ),
-    (
-        Rank.BELOW_DEGREE,
-        re.compile(
-            r"\b(?:GCSEs?|GED|A-levels?|O-levels?|(?i:(?:primary|elementary|middle|secondary|high)"
-            r" school|vocational|apprenticeship|some college|no (?:formal )?(?:schooling|degree)"
-            r"))\b"
-        ),
-    ),
-)
+}
 
 
 def parse_amount(text: str) -> Amount | None:
@@ -122,7 +107,7 @@ def parse_amount(text: str) -> Amount | None:
 
 def parse_percentage(text: str) -> float | None:
     """Parse a percentage with two decimals: "6.85%" is 6.85."""
-    if _TWO_DECIMALS.fullmatch(text) is None:
+    if re.fullmatch(r"[-−+]?\d+\.\d{2}%", text) is None:
         return None
     return float(text[:-1].replace("−", "-"))
 
@@ -154,7 +139,7 @@ def parse_kilograms(text: str) -> float | None:
 
 def parse_rank(text: str) -> Rank | None:
     """Return the highest level of education that a text names; None if it names none."""
-    return next((rank for rank, pattern in _RANKS if pattern.search(text)), None)
+    return next((rank for rank, pattern in _RANKS.items() if re.search(pattern, text)), None)
 
 
 def _like(*patterns: str, flags: int = re.ASCII) -> Predicate:

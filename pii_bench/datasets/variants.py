@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
-    from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.datasets.sample import Entity, Sample, Subject
     from pii_bench.scorer.locate import Span
 
 AnnotationKey: TypeAlias = tuple[int, int]
@@ -87,26 +87,15 @@ class CutSample:
         spans: Mapping[AnnotationKey, tuple[Span, ...]],
         texts: Mapping[AnnotationKey, str],
     ) -> Sample:
-        subjects = tuple(
-            replace(
-                subject,
-                entities=tuple(
-                    replace(
-                        entity,
-                        text=texts.get((i, j), entity.text),
-                        spans=spans[i, j],
-                        listed=True,
-                    )
-                    for j, entity in enumerate(subject.entities)
-                ),
-            )
-            for i, subject in enumerate(self.sample.subjects)
-        )
-        new_text = {
-            (subject.id, entity.text): texts.get((i, j), entity.text)
-            for i, subject in enumerate(self.sample.subjects)
-            for j, entity in enumerate(subject.entities)
-        }
+        subjects: list[Subject] = []
+        new_text: dict[tuple[str, str], str] = {}
+        for i, subject in enumerate(self.sample.subjects):
+            entities: list[Entity] = []
+            for j, entity in enumerate(subject.entities):
+                text = texts.get((i, j), entity.text)
+                entities.append(replace(entity, text=text, spans=spans[i, j], listed=True))
+                new_text[subject.id, entity.text] = text
+            subjects.append(replace(subject, entities=tuple(entities)))
         related = tuple(
             replace(entity, text=new_text[entity.subject, entity.text])
             for entity in self.sample.related
@@ -115,7 +104,11 @@ class CutSample:
         if public := public_texts(self.sample):
             meta["public"] = [texts.get((_PUBLIC, i), text) for i, text in enumerate(public)]
         return replace(
-            self.sample, description=description, subjects=subjects, related=related, meta=meta
+            self.sample,
+            description=description,
+            subjects=tuple(subjects),
+            related=related,
+            meta=meta,
         )
 
 

@@ -90,7 +90,7 @@ def text_set(texts: Iterable[str]) -> frozenset[str]:
     """
     if isinstance(texts, str):
         raise PiiBenchError("texts came as one str; allowed: an iterable of str")
-    return frozenset(filter(None, map(normalise, texts)))
+    return frozenset(text for text in map(normalise, texts) if text)
 
 
 def entity_set(entities: Iterable[Sequence[str]]) -> frozenset[tuple[str, str]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.text import Problem, annotated_spans, listed_spans, occurrences
 from pii_bench.datasets.sample import perturbation_of, public_texts, reasons_of
-from pii_bench.datasets.value_formats import AMOUNT, fits
+from pii_bench.datasets.value_formats import AMOUNT, fits, is_ip_address
 from pii_bench.scorer.locate import is_within
 from pii_bench.scorer.writings import MONTH_NAMES
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
@@ -69,23 +68,20 @@ def format_problems(sample: Sample) -> Iterator[Problem]:
     Foreign entities without a category pass. `format` does not apply to samples whose difficulty
     is their formats (`meta.reasons`) and to perturbed ones (`meta.perturbation`).
     """
+    has_forms = "forms" in reasons_of(sample) or perturbation_of(sample) is not None
     for entity in sample.entities:
-        if entity.category is not None:
-            yield from _entity_problems(sample, entity, entity.category)
-
-
-def _entity_problems(sample: Sample, entity: Entity, category: str) -> Iterator[Problem]:
-    pii_type = TYPE_OF_CATEGORY.get(category)
-    if pii_type is None:
-        yield Problem(sample.id, "category", f"{category!r} is none of the 55")
-        return
-    if entity.type != pii_type:
-        reason = f"{entity.text!r}: {category} is of type {pii_type}, not {entity.type}"
-        yield Problem(sample.id, "category", reason)
-    if "forms" in reasons_of(sample) or perturbation_of(sample):
-        return
-    if not fits(entity.text, category):
-        yield Problem(sample.id, "format", f"{entity.text!r} is no {category}")
+        category, text = entity.category, entity.text
+        if category is None:
+            continue
+        pii_type = TYPE_OF_CATEGORY.get(category)
+        if pii_type is None:
+            yield Problem(sample.id, "category", f"{category!r} is none of the 55")
+            continue
+        if entity.type != pii_type:
+            reason = f"{text!r}: {category} is of type {pii_type}, not {entity.type}"
+            yield Problem(sample.id, "category", reason)
+        if not has_forms and not fits(text, category):
+            yield Problem(sample.id, "format", f"{text!r} is no {category}")
 
 
 def name_parts(sample: Sample) -> Iterator[str]:
@@ -146,13 +142,11 @@ def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
 
 def _complete(sample: Sample) -> Iterator[Problem]:
     annotated = annotated_spans(sample)
-    texts = dict.fromkeys(entity.text for entity in sample.entities)
-    for text in dict.fromkeys(
-        entity.text for entity in sample.entities if not listed_spans(entity)
-    ):
+    unlisted = [entity.text for entity in sample.entities if not listed_spans(entity)]
+    for text in dict.fromkeys(unlisted):
         if not occurrences(text, sample.description):
             yield Problem(sample.id, "span-complete", f"{text!r} is nowhere in the text")
-    for text in texts:
+    for text in dict.fromkeys(entity.text for entity in sample.entities):
         for start, end in occurrences(text, sample.description):
             if not is_within((start, end), annotated):
                 reason = f"{text!r} at [{start}, {end}] is not annotated"
@@ -246,7 +240,9 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
             span = match.span()
             if annotated.issuperset(range(*span)) or is_within(span, known):
                 continue
-            if what == _IP_V6 and not _is_ip_v6(match[0]):
+            # "::" is an address, but also punctuation.
+            is_sign = not any(map(str.isalnum, match[0]))
+            if what == _IP_V6 and (is_sign or not is_ip_address(match[0])):
                 continue
             known.add(span)
             reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
@@ -261,12 +257,3 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
 def _public_spans(sample: Sample) -> Iterator[Span]:
     for text in public_texts(sample):
         yield from occurrences(text, sample.description)
-
-
-def _is_ip_v6(text: str) -> bool:
-    try:
-        ipaddress.IPv6Address(text)
-    except ValueError:
-        return False
-    # "::" is an address, but also punctuation.
-    return any(character.isalnum() for character in text)

@@ -41,9 +41,9 @@ def verbatim_spans(entity: Entity, description: str) -> tuple[Span, ...]:
 
 def annotated_spans(sample: Sample) -> frozenset[Span]:
     """Return the spans of all entities."""
-    listed = {span for entity in sample.entities for span in listed_spans(entity)}
-    unlisted = {entity.text for entity in sample.entities if not listed_spans(entity)}
-    return frozenset(listed).union(*(occurrences(text, sample.description) for text in unlisted))
+    return frozenset(
+        span for entity in sample.entities for span in verbatim_spans(entity, sample.description)
+    )
 
 
 def blanked(sample: Sample) -> str:
@@ -52,20 +52,15 @@ def blanked(sample: Sample) -> str:
     Overlapping spans are replaced by one placeholder: that of the first span, or of the longest
     of those that start there.
     """
-    annotations = {
-        (entity.text, entity.type, listed_spans(entity)): entity for entity in sample.entities
+    typed_spans = {
+        (start, end, entity.type)
+        for entity in sample.entities
+        for start, end in verbatim_spans(entity, sample.description)
     }
-    typed_spans = sorted(
-        (
-            (span, entity.type)
-            for entity in annotations.values()
-            for span in verbatim_spans(entity, sample.description)
-        ),
-        key=lambda item: (item[0][0], -item[0][1], item[1]),
-    )
     parts: list[str] = []
     position = 0
-    for (start, end), pii_type in typed_spans:
+    ordered = sorted(typed_spans, key=lambda item: (item[0], -item[1], item[2]))
+    for start, end, pii_type in ordered:
         if start >= position:
             parts += [sample.description[position:start], f"<{pii_type}>"]
         position = max(position, end)
