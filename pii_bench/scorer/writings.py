@@ -171,22 +171,17 @@ def from_words(text: str) -> int | None:
 
 def _numbers(value: str) -> Iterator[str]:
     is_number = _NUMBER.fullmatch(value) is not None
-    for write in _WAYS:
-        yield _rewrite_numbers(value, write, least_in_words=10 if is_number else 0)
+    for write in _WAYS_IN_DIGITS if is_number and len(value) == 1 else _WAYS:
+        yield _rewrite_numbers(value, write)
     if is_number:
         yield _spoken_year(value)
 
 
-def _rewrite_numbers(value: str, write: Callable[[str], str], least_in_words: int = 0) -> str:
-    """Write the numbers of a value in another way; smaller ones keep their digits."""
-
+def _rewrite_numbers(value: str, write: Callable[[str], str]) -> str:
     def rewrite(match: re.Match[str]) -> str:
         digits = re.sub(r"[, ]", "", match[0])
-        if len(digits) > _MOST_DIGITS or (len(digits) > 1 and digits.startswith("0")):
-            return match[0]
-        if write in _WAYS_IN_WORDS and not least_in_words <= int(digits) < _LIMIT:
-            return match[0]
-        return write(digits)
+        is_code = len(digits) > _MOST_DIGITS or (len(digits) > 1 and digits.startswith("0"))
+        return match[0] if is_code else write(digits) or match[0]
 
     return _NUMBER.sub(rewrite, value)
 
@@ -223,7 +218,9 @@ def _grouped(separator: str) -> Callable[[str], str]:
 
 
 def _in_words(digits: str) -> str:
-    return in_words(int(digits))
+    """Write a number in words; "" if it is too large."""
+    number = int(digits)
+    return in_words(number) if number < _LIMIT else ""
 
 
 def _in_words_with_and(digits: str) -> str:
@@ -243,11 +240,8 @@ def _spoken_year(digits: str) -> str:
     return digits
 
 
-_WAYS_IN_WORDS: Final = (_in_words, _in_words_with_and, _in_words_without_hyphens)
-_WAYS: Final = (
-    *(str, _grouped(","), _grouped("."), _grouped(" "), _grouped("'")),
-    *_WAYS_IN_WORDS,
-)
+_WAYS_IN_DIGITS: Final = (str, _grouped(","), _grouped("."), _grouped(" "), _grouped("'"))
+_WAYS: Final = (*_WAYS_IN_DIGITS, _in_words, _in_words_with_and, _in_words_without_hyphens)
 
 
 def _dates(value: str) -> Iterator[str]:
