@@ -258,13 +258,12 @@ _FREE_WEIGHT: Final = _like(
     rf"{_IN_WORDS} (?:kilos?|kilograms?|pounds?|stone(?: {_IN_WORDS}(?: pounds?)?)?)",
     flags=re.IGNORECASE,
 )
-_PHONE: Final = re.compile(r"(?:\+|00)?\(?\d[\d ()./-]{6,20}\d(?: ?(?:ext|x)\.? ?\d{1,4})?")
 
 
 def _is_phone(text: str) -> bool:
-    """Return whether a text is a phone number of 8 to 15 digits."""
+    pattern = r"(?:\+|00)?\(?\d[\d ()./-]{6,20}\d(?: ?(?:ext|x)\.? ?\d{1,4})?"
     digits = sum(character.isdecimal() for character in text)
-    return 8 <= digits <= 15 and _PHONE.fullmatch(text) is not None
+    return 8 <= digits <= 15 and re.fullmatch(pattern, text) is not None
 
 
 def _one_of(words: str) -> Predicate:
@@ -348,8 +347,6 @@ FORMATS: Final[Mapping[str, Predicate]] = {
 
 def fits(text: str, category: str) -> bool:
     """Return whether a text has a format of a category; without a format, any line does."""
-    return FORMATS[category](text) if category in FORMATS else _is_line(text)
-
-
-def _is_line(text: str) -> bool:
+    if category in FORMATS:
+        return FORMATS[category](text)
     return text == text.strip() and len(text.splitlines()) == 1

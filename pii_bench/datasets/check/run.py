@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.datasets.check.annotations import (
     format_problems,
@@ -25,20 +25,10 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import RecordError, read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
-
-    Watch = Callable[[Sequence[Sample]], Iterable[Sample]]
-
-_SAMPLE_CHECKS: Final[tuple[Callable[[Sample], Iterator[Problem]], ...]] = (
-    span_problems,
-    format_problems,
-    leak_problems,
-    query_problems,
-    consistency_problems,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +41,13 @@ class Report:
 
 def sample_problems(sample: Sample) -> list[Problem]:
     """Check one sample by the rules for single samples."""
-    return [problem for check in _SAMPLE_CHECKS for problem in check(sample)]
+    return [
+        *span_problems(sample),
+        *format_problems(sample),
+        *leak_problems(sample),
+        *query_problems(sample),
+        *consistency_problems(sample),
+    ]
 
 
 def check_samples(samples: Iterable[Sample]) -> list[Problem]:
@@ -59,7 +55,9 @@ def check_samples(samples: Iterable[Sample]) -> list[Problem]:
     return [problem for sample in samples for problem in sample_problems(sample)]
 
 
-def check_files(paths: Sequence[Path], watch: Watch | None = None) -> Report:
+def check_files(
+    paths: Sequence[Path], watch: Callable[[Sequence[Sample]], Iterable[Sample]] | None = None
+) -> Report:
     """Check dataset files, each by itself and all against each other.
 
     A line that is no sample is a problem (`record`), and the rest is checked. Samples that name
@@ -93,7 +91,9 @@ def _read(path: Path, problems: list[Problem]) -> list[Sample]:
         try:
             sample = sample_from_record(record)
         except RecordError as error:
-            problems.append(Problem(_id(record, line), "record", str(error)))
+            sample_id = record.get("id")
+            owner = sample_id if isinstance(sample_id, str) else f"line {line}"
+            problems.append(Problem(owner, "record", str(error)))
             continue
         if sample.id in seen:
             reason = f"the id is already used on line {seen[sample.id]}"
@@ -104,11 +104,6 @@ def _read(path: Path, problems: list[Problem]) -> list[Sample]:
     if not line:
         raise InputFileError(path, "no samples in it")
     return samples
-
-
-def _id(record: dict[str, Any], line: int) -> str:
-    sample_id = record.get("id")
-    return sample_id if isinstance(sample_id, str) else f"line {line}"
 
 
 def _sources(files: Mapping[Path, Sequence[Sample]]) -> dict[str, Sample]:
