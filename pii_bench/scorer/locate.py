@@ -310,19 +310,20 @@ class _FoldedText:
 
     def __init__(self, text: str, fold: Callable[[str], str]) -> None:
         """Fold a text; `fold` maps a character and its combining marks to a normal form."""
-        groups: list[str] = []
+        groups: list[str] = _group_pattern(text, fold).findall(text)
+        folded = {group: fold(group) for group in set(groups)}
+        self.text = "".join(folded[group] for group in groups)
         # Where each folded character starts in the original, and (one further) where it ends. No
         # match may begin or end inside an original group of characters: these have -1.
         self._starts: list[int] = []
         self._ends = [-1]
-        for match in _group_pattern(text, fold).finditer(text):
-            group = fold(match[0])
-            if group:
-                inside = [-1] * (len(group) - 1)
-                self._starts += [match.start(), *inside]
-                self._ends += [*inside, match.end()]
-                groups.append(group)
-        self.text = "".join(groups)
+        end = 0
+        for group in groups:
+            start, end = end, end + len(group)
+            if size := len(folded[group]):
+                inside = [-1] * (size - 1)
+                self._starts += [start, *inside]
+                self._ends += [*inside, end]
 
     def original_spans(self, spans: Iterable[Span]) -> list[Span]:
         """Return the original spans of folded ones, without those that cut a group."""
@@ -390,7 +391,6 @@ def _is_combining(character: str) -> bool:
     return is_mark or _COMPOSING.match(character) is not None
 
 
-@lru_cache(maxsize=1 << 14)
 def _equal(characters: str) -> str:
     return " " if characters.isspace() else _unicode_form("NFC", characters)
 
