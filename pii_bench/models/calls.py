@@ -30,82 +30,55 @@ _ASKED_WAIT: Final = re.compile(r"the server asks to wait (\d+) s")
 
 
 def asked_wait(detail: str) -> int:
-    """Return the seconds too long to wait for, from the detail of a failure by `Retry`; else 0."""
+    """Return the seconds too long to wait for, from the detail of such a failure; else 0."""
     found = _ASKED_WAIT.search(detail)
     return int(found[1]) if found else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Bounded attempts with exponential backoff and full jitter.
+_ATTEMPTS: Final = 5
 
-    The wait before attempt n + 1 is drawn uniformly from 0 to `first_wait` * 2 ** (n - 1), at
-    most `longest_wait`. A wait that the server asks for is added to it.
-    Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 
-    Attributes:
-        attempts: for one request in all, at least 1.
-        first_wait: seconds, the maximum of the first wait.
-        longest_wait: seconds.
-        random: source of the jitter.
+def next_wait(attempt: int, error: CallError, random: Random) -> float | CallError:
+    """Return the seconds to wait after a failed attempt, or the error that ends the call.
+
+    A request gets at most five attempts, numbered from 1. The wait after attempt n is drawn
+    uniformly from 0 to 2 ** n seconds (exponential backoff with full jitter; source: M. Brooker,
+    "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). A wait that the server asks
+    for is added to it.
     """
-
-    attempts: int = 5
-    first_wait: float = 2.0
-    longest_wait: float = 60.0
-    random: Random = field(default_factory=Random)
-
-    def decide(self, attempt: int, error: CallError) -> float | CallError:
-        """Return what follows a failed attempt.
-
-        Args:
-            attempt: its number, from 1.
-            error: its error.
-
-        Returns:
-            Seconds to wait before the next attempt, or the error that ends the call.
-        """
-        if error.kind not in TRANSIENT:
-            return error
-        asked = error.retry_after or 0.0
-        if asked > LONGEST_WAIT:
-            reason = f"the server asks to wait {asked:.0f} s, longer than {LONGEST_WAIT:.0f} s"
-        elif attempt >= self.attempts:
-            reason = f"{attempt} attempts"
-        else:
-            backoff = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
-            return asked + self.random.uniform(0.0, backoff)
-        detail = f"{error.detail}; {reason}" if error.detail else reason
-        return CallError(error.kind, detail, retry_after=error.retry_after)
+    if error.kind not in TRANSIENT:
+        return error
+    asked = error.retry_after or 0.0
+    if asked > LONGEST_WAIT:
+        reason = f"the server asks to wait {asked:.0f} s, longer than {LONGEST_WAIT:.0f} s"
+    elif attempt >= _ATTEMPTS:
+        reason = f"{attempt} attempts"
+    else:
+        return asked + random.uniform(0.0, 2.0**attempt)
+    detail = f"{error.detail}; {reason}" if error.detail else reason
+    return CallError(error.kind, detail, retry_after=error.retry_after)
 
 
-@dataclass(slots=True)
+# Consecutive calls without a connection, and seconds without one, that end a run.
+_MOST_FAILED_CALLS: Final = 3
+_PATIENCE: Final = 30.0
+
+
 class ConnectionWatch:
-    """Ends a run whose server cannot be reached, instead of retrying for hours.
+    """Ends a run whose server cannot be reached, instead of retrying for hours."""
 
-    Attributes:
-        most: number of consecutive calls without a connection, all their attempts included, that
-            ends the run, at least 1.
-        patience: seconds without a connection that also end it, whatever the number of calls.
-    """
-
-    most: int = 3
-    patience: float = 30.0
-    _failed_calls: int = field(default=0, init=False)
-    _since: float | None = field(default=None, init=False)
+    def __init__(self) -> None:
+        self._failed_calls = 0
+        self._since: float | None = None
 
     def connected(self) -> None:
         """Record that the server responded, with whatever result."""
         self._failed_calls, self._since = 0, None
 
     def failed(self, error: CallError, endpoint: str | None, now: float, *, last: bool) -> None:
-        """Record a failed attempt.
+        """Record a failed attempt, whether or not the last one of its call.
 
-        Args:
-            error: its error.
-            endpoint: the base URL; None on this machine.
-            now: seconds of a monotonic clock.
-            last: whether it was the last attempt of its call.
+        The endpoint is None on this machine; `now` is in seconds of a monotonic clock.
 
         Raises:
             ProviderUnavailableError: there was no connection for too many calls or too long.
@@ -119,9 +92,9 @@ class ConnectionWatch:
             self._since = now
         if last:
             self._failed_calls += 1
-        if now - self._since >= self.patience:
+        if now - self._since >= _PATIENCE:
             when = f"for {now - self._since:.0f} s"
-        elif self._failed_calls >= self.most:
+        elif self._failed_calls >= _MOST_FAILED_CALLS:
             when = f"in {self._failed_calls} calls in a row"
         else:
             return
@@ -145,14 +118,8 @@ class AdaptiveLimit:
     """The number of concurrent calls allowed: from `maximum` down to 1, and up again.
 
     A refusal halves it and starts a new round. Calls that started in an earlier round do not
-    change it, so that the refusals of one round trip halve it once.
-
-    Args:
-        maximum: concurrent calls at the start, at least 1.
-
-    Attributes:
-        allowed: concurrent calls allowed now.
-        round: number of times that the limit was halved; the caller records it at each start.
+    change it, so that the refusals of one round trip halve it once. A call records `round` when
+    it starts.
     """
 
     def __init__(self, maximum: int) -> None:
@@ -178,16 +145,13 @@ class RateLimit:
     """The number of calls and tokens that may start per minute, evenly spaced.
 
     Up to one second's worth, and at least one call, can be saved. A call that needs more tokens
-    than that starts when all are saved, and the next call waits longer.
-
-    Args:
-        requests: per minute, above 0; None for no limit.
-        tokens: of input and output together per minute, above 0; None for no limit.
+    than that starts when all are saved, and the next call waits longer. Tokens are those of input
+    and output together; None is no limit.
     """
 
     def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
-        self._requests = _Bucket(requests) if requests is not None else None
-        self._tokens = _Bucket(tokens) if tokens is not None else None
+        self._requests = _Bucket(requests) if requests else None
+        self._tokens = _Bucket(tokens) if tokens else None
 
     def wait(self, tokens: int, now: float) -> float:
         """Return the seconds until a call with so many tokens may start."""
@@ -235,17 +199,9 @@ class Slot:
 
 
 class Pace:
-    """Lets calls start, first come, first served.
+    """Lets calls start, first come, first served; `in_flight` is the number that have a slot."""
 
-    Args:
-        limit: number of concurrent calls.
-        rate: calls and tokens per minute; None for no limit.
-
-    Attributes:
-        in_flight: number of calls that have a slot.
-    """
-
-    def __init__(self, limit: AdaptiveLimit, rate: RateLimit | None = None) -> None:
+    def __init__(self, limit: AdaptiveLimit, rate: RateLimit) -> None:
         self._limit, self._rate = limit, rate
         self.in_flight = self._holds = 0
         self._held_until = 0.0
@@ -258,10 +214,7 @@ class Pace:
         self._turn, self._changed = asyncio.Lock(), asyncio.Event()
 
     async def enter(self, tokens: int) -> Slot:
-        """Wait for a slot; the caller must `leave` it.
-
-        Args:
-            tokens: expected input and output.
+        """Wait for a slot for a call with so many expected tokens; the caller must `leave` it.
 
         Raises:
             CallError: the server asks to wait longer than `LONGEST_WAIT`.
@@ -276,17 +229,11 @@ class Pace:
                     async with asyncio.timeout(wait):
                         await self._changed.wait()
             self.in_flight += 1
-            if self._rate:
-                self._rate.take(tokens)
+            self._rate.take(tokens)
             return Slot(self._limit.round, tokens)
 
     def leave(self, slot: Slot, outcome: Completion | CallError | None) -> None:
-        """Free a slot.
-
-        Args:
-            slot: from `enter`.
-            outcome: of the call; None if it was cancelled, or every call would fail.
-        """
+        """Free a slot; there is no outcome if the call was cancelled, or every call would fail."""
         self.in_flight -= 1
         if isinstance(outcome, CallError):
             if outcome.kind in PUSHED_BACK:
@@ -299,7 +246,8 @@ class Pace:
         elif outcome is not None:
             self._holds = 0
             self._limit.succeeded(slot.round)
-            if self._rate and (usage := outcome.usage):
+            usage = outcome.usage
+            if usage is not None:
                 self._rate.give_back(slot.tokens - usage.input_tokens - usage.output_tokens)
         self._changed.set()
 
@@ -318,26 +266,21 @@ class Pace:
             raise CallError("rate_limit", "not sent", retry_after=held)
         if self.in_flight >= self._limit.allowed:
             return None
-        return max(held, self._rate.wait(tokens, now) if self._rate else 0.0)
+        return max(held, self._rate.wait(tokens, now))
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedModel:
     """A `Model` that adds retries, pace and a budget to another; name and answers are the same.
 
-    Attributes:
-        model: makes one attempt per call.
-        retry: decides on further attempts.
-        pace: delays attempts; shared by all systems that use the model.
-        ledger: records the cost of attempts; shared likewise.
-        connection: ends the run if the server cannot be reached; shared likewise.
+    Its parts are shared by all systems that use the model.
     """
 
     model: Model
-    retry: Retry
     pace: Pace
     ledger: Ledger
     connection: ConnectionWatch = field(default_factory=ConnectionWatch)
+    random: Random = field(default_factory=Random)
 
     @property
     def name(self) -> str:
@@ -355,7 +298,7 @@ class GuardedModel:
         return self.model.endpoint
 
     async def complete(self, request: Request) -> Completion:
-        """Answer one request with as many attempts as needed and `retry` allows.
+        """Answer one request with as many attempts as needed and allowed.
 
         Raises:
             CallError: the last attempt failed, or `SKIPPED_BUDGET`: the next attempt might have
@@ -367,7 +310,7 @@ class GuardedModel:
             try:
                 completion = await self._attempt(request)
             except CallError as error:
-                decision = self.retry.decide(attempt, error)
+                decision = next_wait(attempt, error, self.random)
                 now = asyncio.get_running_loop().time()
                 last = isinstance(decision, CallError)
                 self.connection.failed(error, self.endpoint, now, last=last)
@@ -417,14 +360,9 @@ class GuardedModel:
 
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
-    """The user's settings of calls; none of them changes the requests.
+    """The user's settings of calls; none of them changes the requests. None is no limit.
 
-    Attributes:
-        concurrency: maximum number of concurrent calls, at least 1.
-        requests_per_minute: None for no limit.
-        tokens_per_minute: None for no limit.
-        max_usd: cap on the cost of the calls; None for no cap.
-        price: overrides the one in the table of models; None to use that one.
+    The price overrides the one in the table of models.
     """
 
     concurrency: int = 8
@@ -434,17 +372,11 @@ class CallPolicy:
     price: Price | None = None
 
     def guard(self, model: Model, listed: Price | None) -> GuardedModel:
-        """Return a model whose calls follow these settings.
-
-        Args:
-            model: makes one attempt per call.
-            listed: its price in the table of models; None if unknown.
+        """Return a model whose calls follow these settings; `listed` is its price in the table.
 
         Raises:
             PiiBenchError: a cap without a price.
         """
-        rate = None
-        if self.requests_per_minute or self.tokens_per_minute:
-            rate = RateLimit(self.requests_per_minute, self.tokens_per_minute)
+        rate = RateLimit(self.requests_per_minute, self.tokens_per_minute)
         pace = Pace(AdaptiveLimit(self.concurrency), rate)
-        return GuardedModel(model, Retry(), pace, Ledger(self.price or listed, self.max_usd))
+        return GuardedModel(model, pace, Ledger(self.price or listed, self.max_usd))

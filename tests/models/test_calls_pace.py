@@ -18,6 +18,10 @@ ANSWER = Completion("yes")
 TOO_MANY = CallError("rate_limit")  # without a wait
 
 
+def pace_of(limit: int, **rates: float) -> Pace:
+    return Pace(AdaptiveLimit(limit), RateLimit(**rates))
+
+
 async def call(pace: Pace, seconds: float = 1.0, *, tokens: int = 0) -> float:
     """Make one successful call; return its start."""
     slot = await pace.enter(tokens)
@@ -70,7 +74,7 @@ def test_answers_from_an_earlier_round_do_not_raise_the_limit() -> None:
 
 def test_each_call_is_sent_before_the_next_one_starts() -> None:
     async def scenario() -> list[str]:
-        pace, seen = Pace(AdaptiveLimit(3)), list[str]()
+        pace, seen = pace_of(3), list[str]()
 
         async def one(name: str) -> None:
             await pace.enter(0)
@@ -100,7 +104,7 @@ def test_the_limit_stays_between_one_and_its_maximum(
 
 
 def test_calls_beyond_the_limit_wait_in_order() -> None:
-    assert run(starts(Pace(AdaptiveLimit(2)), 5)) == [0, 0, 1, 1, 2]
+    assert run(starts(pace_of(2), 5)) == [0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,7 @@ def test_refusals_hold_calls_as_long_as_the_server_asks(
     failures: list[CallError], began: list[float]
 ) -> None:
     async def scenario() -> list[float]:
-        pace = Pace(AdaptiveLimit(3))
+        pace = pace_of(3)
         slots = [await pace.enter(0) for _ in failures]
         for slot, failure in zip(slots, failures, strict=True):
             pace.leave(slot, failure)
@@ -146,12 +150,12 @@ async def refusals(pace: Pace, calls: int) -> list[float]:
     ],
 )
 def test_refusals_at_a_limit_of_one_hold_calls_ever_longer(limit: int, starts: list[float]) -> None:
-    assert run(refusals(Pace(AdaptiveLimit(limit)), len(starts))) == starts
+    assert run(refusals(pace_of(limit), len(starts))) == starts
 
 
 def test_refusals_from_an_earlier_round_hold_no_calls() -> None:
     async def scenario() -> list[float]:
-        pace = Pace(AdaptiveLimit(2))
+        pace = pace_of(2)
         for slot in [await pace.enter(0), await pace.enter(0)]:
             pace.leave(slot, TOO_MANY)
         return await refusals(pace, 2)
@@ -161,7 +165,7 @@ def test_refusals_from_an_earlier_round_hold_no_calls() -> None:
 
 def test_an_answer_resets_the_hold() -> None:
     async def scenario() -> list[float]:
-        pace = Pace(AdaptiveLimit(1))
+        pace = pace_of(1)
         before = await refusals(pace, 3)
         await call(pace, 0)
         return before + await refusals(pace, 2)
@@ -171,7 +175,7 @@ def test_an_answer_resets_the_hold() -> None:
 
 def test_calls_fail_while_the_server_asks_to_wait_longer_than_two_minutes() -> None:
     async def scenario() -> tuple[list[float | None], float]:
-        pace = Pace(AdaptiveLimit(1))
+        pace = pace_of(1)
         slot = await pace.enter(0)
         waiting = asyncio.create_task(pace.enter(0))
         await asyncio.sleep(0)
@@ -192,7 +196,7 @@ def test_calls_fail_while_the_server_asks_to_wait_longer_than_two_minutes() -> N
 
 def test_a_cancelled_waiter_gives_its_turn_to_the_next() -> None:
     async def scenario() -> float:
-        pace = Pace(AdaptiveLimit(1))
+        pace = pace_of(1)
         first = asyncio.create_task(call(pace))
         second, third = asyncio.create_task(call(pace)), asyncio.create_task(call(pace))
         await asyncio.sleep(0.5)
@@ -205,7 +209,7 @@ def test_a_cancelled_waiter_gives_its_turn_to_the_next() -> None:
 
 def test_a_slot_granted_during_a_cancellation_is_freed() -> None:
     async def scenario() -> tuple[int, float]:
-        pace = Pace(AdaptiveLimit(1))
+        pace = pace_of(1)
         slot = await pace.enter(0)
         waiting = asyncio.create_task(pace.enter(0))
         await asyncio.sleep(0)
@@ -219,7 +223,7 @@ def test_a_slot_granted_during_a_cancellation_is_freed() -> None:
 
 def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
     async def scenario() -> float:
-        pace = Pace(AdaptiveLimit(9), RateLimit(tokens=60))  # one a second
+        pace = pace_of(9, tokens=60)  # one a second
         await call(pace, 0, tokens=10)  # owed until second 9; one more is saved at 10
         large = asyncio.create_task(call(pace, 0, tokens=1))
         await asyncio.sleep(1)
@@ -232,7 +236,7 @@ def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
 
 
 def test_up_to_one_second_of_requests_start_at_once() -> None:
-    pace = Pace(AdaptiveLimit(999), RateLimit(requests=600))  # 10 a second
+    pace = pace_of(999, requests=600)  # 10 a second
 
     began = run(starts(pace, 12))
 
@@ -241,7 +245,7 @@ def test_up_to_one_second_of_requests_start_at_once() -> None:
 
 
 def test_a_call_with_more_tokens_than_one_second_delays_the_next() -> None:
-    pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))  # 100 a second, as many saved
+    pace = pace_of(99, tokens=6000)  # 100 a second, as many saved
 
     # Each takes 500; the next starts when 100 are saved again.
     assert run(starts(pace, 3, tokens=500)) == [0, 5, 10]
@@ -253,7 +257,7 @@ def test_unused_tokens_are_given_back_and_more_tokens_delay_the_next_call(
     used: Usage, start: float
 ) -> None:
     async def scenario() -> float:
-        pace = Pace(AdaptiveLimit(99), RateLimit(tokens=6000))
+        pace = pace_of(99, tokens=6000)
         pace.leave(await pace.enter(500), Completion("yes", usage=used))
         return await call(pace, tokens=500)
 
@@ -261,7 +265,7 @@ def test_unused_tokens_are_given_back_and_more_tokens_delay_the_next_call(
 
 
 def test_the_slower_rate_counts() -> None:
-    pace = Pace(AdaptiveLimit(99), RateLimit(requests=60, tokens=600))  # 1 and 10 a second
+    pace = pace_of(99, requests=60, tokens=600)  # 1 and 10 a second
 
     assert run(starts(pace, 3, tokens=30)) == [0, 3, 6]
 
@@ -280,7 +284,7 @@ def test_the_limit_is_never_exceeded_and_all_calls_start(
     maximum: int, calls: list[tuple[float, str]]
 ) -> None:
     limit = AdaptiveLimit(maximum)
-    pace = Pace(limit)
+    pace = Pace(limit, RateLimit())
     entered = 0
 
     async def one(seconds: float, outcome: str) -> None:
@@ -320,7 +324,7 @@ def test_no_period_gets_more_tokens_than_the_rate_and_the_savings(
     per_minute: float, calls: list[tuple[float, int]]
 ) -> None:
     async def scenario() -> list[tuple[float, int]]:
-        pace = Pace(AdaptiveLimit(999), RateLimit(tokens=per_minute))
+        pace = pace_of(999, tokens=per_minute)
         started = []
         for pause, tokens in calls:
             await asyncio.sleep(pause)
