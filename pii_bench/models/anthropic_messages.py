@@ -34,7 +34,7 @@ from pii_bench.models.service import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from pii_bench.models.base import Outcome, Request
 
@@ -287,9 +287,8 @@ class AnthropicBatchService:
             for number, request in enumerate(requests)
         ]
         headers = version_headers(requests[0].sampling.temperature)
-        return batch.id_of(
-            await self._call(self._batches.create(requests=items, extra_headers=headers))
-        )
+        created = self._batches.create(requests=items, extra_headers=headers)
+        return batch.id_of(await self._model.call_json(created))
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | batch.Absence:
         """Search the results of batches of that time and size; see `BatchService`."""
@@ -306,7 +305,8 @@ class AnthropicBatchService:
     async def poll(self, job: str) -> batch.BatchState:
         """Retrieve a batch; see `BatchService`."""
         missing = batch.UnknownJobError(PROVIDER, job)
-        return _read_state(await self._call(self._batches.retrieve(job), missing=missing))
+        call = self._batches.retrieve(job)
+        return _read_state(await self._model.call_json(call, missing=missing))
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
         """Read a batch's results; see `BatchService`."""
@@ -318,7 +318,8 @@ class AnthropicBatchService:
         """Yield the ids and states of batches created since a Unix time, newest first."""
         after: str | anthropic.Omit = anthropic.omit
         while True:
-            match await self._call(self._batches.list(limit=_PAGE, after_id=after)):
+            page = self._batches.list(limit=_PAGE, after_id=after)
+            match await self._model.call_json(page):
                 case {"data": list() as jobs, "has_more": bool() as more}:
                     pass
                 case _:
@@ -351,10 +352,6 @@ class AnthropicBatchService:
         async with stream, aclosing(batch.read_results(stream.response)) as lines:
             async for item in lines:
                 yield item
-
-    async def _call(self, call: Awaitable[Any], *, missing: Exception | None = None) -> object:
-        response = await self._model.call(call, missing=missing)
-        return parse_json(response.http_response.content)
 
     def _read_result(self, line: dict[str, Any]) -> Outcome:
         match line.get("result"):

@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeGuard
 
 import httpx2
 
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.base import CallError, Completion, is_count
-from pii_bench.models.service import LARGEST_BODY, connection_failure, parse_json
+from pii_bench.models.service import LARGEST_BODY, Client, connection_failure, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
+    from pii_bench.models.service import ServiceModel
 
 
 RESULTS_GONE: Final = "results_gone"
 """The kind of CallError for results that the provider does not have, or no longer."""
 
-TAG_KEY: Final = "pii_bench"
-"""The key of a job's metadata that holds its tag."""
+_TAG_KEY: Final = "pii_bench"
 
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 """The endpoint that a job's requests are for, as OpenAI and Mistral name it."""
@@ -58,12 +58,7 @@ class Absence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """The largest job.
-
-    Attributes:
-        requests: number of requests.
-        size: their bytes.
-    """
+    """The largest job: number of requests, and their bytes."""
 
     requests: int
     size: int
@@ -78,9 +73,8 @@ class BatchState:
     """The progress of a job.
 
     Attributes:
-        ended: whether its results can be read.
         finished: requests that are done, with or without success.
-        total: all requests; 0 while the provider has not counted them.
+        total: 0 while the provider has not counted them.
         absent: the error of the requests that are missing from the results.
     """
 
@@ -108,14 +102,9 @@ class BatchService(Protocol):
         ...
 
     async def submit(self, requests: Sequence[Request], tag: str) -> str:
-        """Submit a job.
+        """Submit at least one request, all with the same sampling, and return the job's id.
 
-        Args:
-            requests: at least one, all with the same sampling; `custom_id` makes their ids.
-            tag: `find` finds the job by it.
-
-        Returns:
-            The job's id.
+        `find` finds the job by its tag.
 
         Raises:
             CallError: there is no job for the kinds `rate_limit` and `bad_request`, and if it is
@@ -125,13 +114,7 @@ class BatchService(Protocol):
         ...
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
-        """Return the id of a job whose submission got no response.
-
-        Args:
-            tag: of the job.
-            since: Unix time of its submission.
-            requests: number of its requests.
-        """
+        """Return the id of a job whose submission, at the Unix time `since`, got no response."""
         ...
 
     async def poll(self, job: str) -> BatchState:
@@ -151,7 +134,7 @@ class BatchService(Protocol):
         ...
 
 
-class FileBatchService(ABC):
+class FileBatchService(ABC, Generic[Client]):
     """The common part of the batch services of OpenAI and Mistral (`BatchService`).
 
     Requests are uploaded as a file of JSON Lines. Results are downloaded as two such files, one
@@ -161,21 +144,42 @@ class FileBatchService(ABC):
     # OpenAI allows 50,000 requests and 200 MB, Mistral 1,000,000 requests and 512 MB.
     limits = LIMITS
 
+    file_keys: ClassVar[tuple[str, str]]
+    """The keys of a job with the ids of the files of answers and of errors."""
+
+    def __init__(self, model: ServiceModel[Client]) -> None:
+        self._model, self._client = model, model.client
+
     def size(self, request: Request) -> int:
         """Return the bytes of a request's line; see `BatchService`."""
         return len(self._line("x" * 64, request))
+
+    async def submit(self, requests: Sequence[Request], tag: str) -> str:
+        """Upload the requests as a file, and create a job for it; see `BatchService`."""
+        content = b"".join(
+            self._line(custom_id(tag, number), request) for number, request in enumerate(requests)
+        )
+        try:
+            file = id_of(await self._model.call_json(self._upload(f"{tag}.jsonl", content)))
+        except CallError as error:
+            # There is no job yet.
+            error.unsent = True
+            raise
+        return id_of(await self._model.call_json(self._create(file, {_TAG_KEY: tag})))
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:  # noqa: ARG002 - of the protocol
         """Search the metadata of all jobs for the tag; see `BatchService`."""
         async for job in self._jobs():
             match job:
-                case {"metadata": dict() as metadata} if metadata.get(TAG_KEY) == tag:
+                case {"metadata": dict() as metadata} if metadata.get(_TAG_KEY) == tag:
                     return id_of(job)
         return Absence.SURE
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Outcome], None]:
         """Read the files of answers and of errors; see `BatchService`."""
-        for file in await self._result_files(job):
+        described = await self._job(job)
+        for key in self.file_keys:
+            file = described.get(key)
             if is_id(file):
                 async with (
                     self._download(file) as response,
@@ -184,11 +188,12 @@ class FileBatchService(ABC):
                     async for name, line in lines:
                         yield name, batch_outcome(self._read_result, line)
 
-    def _encode(self, requests: Sequence[Request], tag: str) -> bytes:
-        """Return the file of a job's requests."""
-        return b"".join(
-            self._line(custom_id(tag, number), request) for number, request in enumerate(requests)
-        )
+    async def _job(self, job: str) -> dict[str, Any]:
+        missing = UnknownJobError(self._model.provider, job)
+        described = await self._model.call_json(self._retrieve(job), missing=missing)
+        if not isinstance(described, dict):
+            raise CallError("bad_response", "no batch")
+        return described
 
     def _line(self, name: str, request: Request) -> bytes:
         return json.dumps({"custom_id": name, **self._line_fields(request)}).encode() + b"\n"
@@ -198,12 +203,20 @@ class FileBatchService(ABC):
         """Return the keys of a request's line, without its custom id."""
 
     @abstractmethod
-    def _jobs(self) -> AsyncIterator[object]:
-        """Yield all jobs of the account."""
+    def _upload(self, name: str, content: bytes) -> Awaitable[Any]:
+        """Upload a file of requests."""
 
     @abstractmethod
-    async def _result_files(self, job: str) -> tuple[object, object]:
-        """Return the ids of a job's files of answers and of errors."""
+    def _create(self, file: str, metadata: dict[str, str]) -> Awaitable[Any]:
+        """Create a job for an uploaded file."""
+
+    @abstractmethod
+    def _retrieve(self, job: str) -> Awaitable[Any]:
+        """Get the description of a job."""
+
+    @abstractmethod
+    def _jobs(self) -> AsyncIterator[object]:
+        """Yield all jobs of the account."""
 
     @abstractmethod
     def _download(self, file: str) -> AbstractAsyncContextManager[httpx2.Response]:
@@ -226,10 +239,7 @@ def custom_id(tag: str, number: int) -> str:
 async def read_results(
     response: httpx2.Response,
 ) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
-    """Yield the custom ids and objects of a file of results.
-
-    Args:
-        response: streamed; the caller closes it.
+    """Yield the custom ids and objects of a streamed file of results; the caller closes it.
 
     Raises:
         CallError: bad_response for a line that is longer than `LARGEST_BODY`, or not a JSON
@@ -265,12 +275,7 @@ def _parse_result(line: bytes | bytearray) -> tuple[str, dict[str, Any]]:
 
 
 def batch_outcome(read: Callable[[dict[str, Any]], Outcome], line: dict[str, Any]) -> Outcome:
-    """Read a line of results, and mark a completion as batched.
-
-    Args:
-        read: an adapter's function; may raise CallError.
-        line: the line.
-    """
+    """Read a line of results with an adapter's function, and mark a completion as batched."""
     try:
         outcome = read(line)
     except CallError as error:
@@ -293,19 +298,6 @@ def id_of(described: object) -> str:
     if not is_id(name):
         raise CallError("bad_response", "an answer without an id")
     return name
-
-
-async def file_id(upload: Awaitable[object]) -> str:
-    """Await the upload of a job's requests, and return the file's id.
-
-    Raises:
-        CallError: it failed; as there is no job yet, it is `unsent`.
-    """
-    try:
-        return id_of(await upload)
-    except CallError as error:
-        error.unsent = True
-        raise
 
 
 def count_of(value: object) -> int:

@@ -28,8 +28,8 @@ from pii_bench.models.service import (
     NO_TEMPERATURE_REMEDY,
     REDIRECT_REMEDY,
     ServiceModel,
+    chat_body,
     connection_failure,
-    encode_messages,
     failure_kind,
     first_choice,
     parse_json,
@@ -39,7 +39,7 @@ from pii_bench.models.service import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 
     from mistralai.client.types import BaseModel
 
@@ -101,6 +101,12 @@ class MistralModel(ServiceModel[Mistral]):
             configure_telemetry(client, provider=NoOpTracerProvider())
         return client
 
+    async def call_json(
+        self, call: Awaitable[BaseModel], *, missing: Exception | None = None
+    ) -> object:
+        """Await a call like `call`; return the JSON of the response, None if it is not valid."""
+        return await self.call(response_json(call), missing=missing)
+
     async def _ask(self, request: Request) -> Completion:
         call = self.client.chat.complete_async(**request_body(self.model, request))
         return read_completion(await response_json(call))
@@ -132,22 +138,10 @@ async def response_json(call: Awaitable[BaseModel]) -> object:
 
 def request_body(model: str, request: Request) -> dict[str, Any]:
     """Return the JSON body of a request; a call adds `"stream": false`."""
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": encode_messages(request),
-        "max_tokens": request.sampling.max_tokens,
-    }
-    if request.sampling.temperature is not None:
-        body["temperature"] = request.sampling.temperature
+    body = chat_body(model, request)
     if request.sampling.temperature == 0:
         # Models with a lower default of top_p refuse greedy sampling without it.
         body["top_p"] = 1.0
-    if request.schema is not None:
-        schema = dict(request.schema.schema)
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": request.schema.name, "schema": schema, "strict": True},
-        }
     return body
 
 
@@ -274,31 +268,10 @@ _ABSENT: Final[Mapping[str, str]] = {
 _ENDED: Final = frozenset({"SUCCESS", *_ABSENT})
 
 
-class MistralBatchService(batch.FileBatchService):
+class MistralBatchService(batch.FileBatchService[Mistral]):
     """The batch API for one model of Mistral (`BatchService`)."""
 
-    def __init__(self, model: MistralModel) -> None:
-        self._model, self._client = model, model.client
-
-    async def submit(self, requests: Sequence[Request], tag: str) -> str:
-        """Upload the requests as a file and create a job for it; see `BatchService`."""
-        content = self._encode(requests, tag)
-        file = await batch.file_id(
-            self._call(
-                self._client.files.upload_async(
-                    file={"file_name": f"{tag}.jsonl", "content": content}, purpose="batch"
-                )
-            )
-        )
-        job = await self._call(
-            self._client.batch.jobs.create_async(
-                input_files=[file],
-                model=self._model.model,
-                endpoint=batch.CHAT_COMPLETIONS,
-                metadata={batch.TAG_KEY: tag},
-            )
-        )
-        return batch.id_of(job)
+    file_keys = ("output_file", "error_file")
 
     async def poll(self, job: str) -> batch.BatchState:
         """Get a job; see `BatchService`."""
@@ -315,14 +288,28 @@ class MistralBatchService(batch.FileBatchService):
     def _line_fields(self, request: Request) -> dict[str, Any]:
         return {"body": request_body(self._model.model, request)}
 
+    def _upload(self, name: str, content: bytes) -> Awaitable[Any]:
+        return self._client.files.upload_async(
+            file={"file_name": name, "content": content}, purpose="batch"
+        )
+
+    def _create(self, file: str, metadata: dict[str, str]) -> Awaitable[Any]:
+        return self._client.batch.jobs.create_async(
+            input_files=[file],
+            model=self._model.model,
+            endpoint=batch.CHAT_COMPLETIONS,
+            metadata=metadata,
+        )
+
+    def _retrieve(self, job: str) -> Awaitable[Any]:
+        return self._client.batch.jobs.get_async(job_id=job)
+
     async def _jobs(self) -> AsyncIterator[object]:
         page = seen = 0
         while True:
             # Not filtered by metadata: the syntax of such a filter is not documented.
-            answer = await self._call(
-                self._client.batch.jobs.list_async(page=page, page_size=_PAGE)
-            )
-            match answer:
+            listed = self._client.batch.jobs.list_async(page=page, page_size=_PAGE)
+            match await self._model.call_json(listed):
                 case {"data": list() as jobs, "total": int(total)}:
                     pass
                 case {"total": 0}:
@@ -334,10 +321,6 @@ class MistralBatchService(batch.FileBatchService):
             page, seen = page + 1, seen + len(jobs)
             if not jobs or seen >= total:
                 return
-
-    async def _result_files(self, job: str) -> tuple[object, object]:
-        described = await self._job(job)
-        return described.get("output_file"), described.get("error_file")
 
     @asynccontextmanager
     async def _download(self, file: str) -> AsyncIterator[httpx2.Response]:
@@ -364,15 +347,3 @@ class MistralBatchService(batch.FileBatchService):
                     return read_completion(body)
                 return read_error(status, body, model=self._model.model)
         return CallError("server_error", "an error of the batch")
-
-    async def _job(self, job: str) -> dict[str, Any]:
-        call = self._client.batch.jobs.get_async(job_id=job)
-        described = await self._call(call, missing=batch.UnknownJobError(PROVIDER, job))
-        if not isinstance(described, dict):
-            raise CallError("bad_response", "no batch")
-        return described
-
-    async def _call(
-        self, call: Awaitable[BaseModel], *, missing: Exception | None = None
-    ) -> object:
-        return await self._model.call(response_json(call), missing=missing)

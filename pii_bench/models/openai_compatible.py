@@ -28,8 +28,8 @@ from pii_bench.models.service import (
     REDIRECT_REMEDY,
     EndpointClient,
     ServiceModel,
+    chat_body,
     connection_failure,
-    encode_messages,
     failure_kind,
     first_choice,
     parse_json,
@@ -39,7 +39,7 @@ from pii_bench.models.service import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Mapping
 
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
@@ -172,33 +172,15 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
 
 
 def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, Any]:
-    """Return the JSON body of a request.
+    """Return the JSON body of a request; the base URL determines the names of parameters.
 
-    A schema goes into `response_format`, strict (OpenAI, vLLM, llama.cpp, Ollama). DeepSeek
-    has no schemas: it is asked for a JSON object, whose shape the prompt must describe.
-
-    Args:
-        model: its name as the server knows it.
-        request: the request.
-        endpoint: the base URL, which determines the names of parameters.
+    DeepSeek has no schemas: it is asked for a JSON object, whose shape the prompt must describe.
     """
     # OpenAI's newer models refuse `max_tokens`; other servers may ignore the new name.
     limit = "max_completion_tokens" if _is_host(endpoint, _OPENAI) else "max_tokens"
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": encode_messages(request),
-        limit: request.sampling.max_tokens,
-    }
-    if request.sampling.temperature is not None:
-        body["temperature"] = request.sampling.temperature
+    body = chat_body(model, request, limit)
     if request.schema is not None and _is_host(endpoint, _DEEPSEEK):
         body["response_format"] = {"type": "json_object"}
-    elif request.schema is not None:
-        schema = dict(request.schema.schema)
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": request.schema.name, "strict": True, "schema": schema},
-        }
     return body
 
 
@@ -357,31 +339,10 @@ _TOO_MUCH_REMEDY: Final = (
 _FAILED_REMEDY: Final = "the provider's list of batches says why"
 
 
-class OpenAIBatchService(batch.FileBatchService):
+class OpenAIBatchService(batch.FileBatchService[openai.AsyncOpenAI]):
     """The batch API for one model of OpenAI (`BatchService`)."""
 
-    def __init__(self, model: OpenAICompatibleModel) -> None:
-        self._model, self._client = model, model.client
-
-    async def submit(self, requests: Sequence[Request], tag: str) -> str:
-        """Upload the requests as a file and create a batch of it; see `BatchService`."""
-        content = self._encode(requests, tag)
-        file = await batch.file_id(
-            self._call(
-                self._client.files.with_raw_response.create(
-                    file=(f"{tag}.jsonl", content), purpose="batch"
-                )
-            )
-        )
-        created = await self._call(
-            self._client.batches.with_raw_response.create(
-                input_file_id=file,
-                endpoint=batch.CHAT_COMPLETIONS,
-                completion_window="24h",
-                metadata={batch.TAG_KEY: tag},
-            )
-        )
-        return batch.id_of(created)
+    file_keys = ("output_file_id", "error_file_id")
 
     async def poll(self, job: str) -> batch.BatchState:
         """Retrieve a batch; see `BatchService`."""
@@ -416,12 +377,26 @@ class OpenAIBatchService(batch.FileBatchService):
         body = request_body(self._model.model, request, endpoint=self._model.endpoint)
         return {"method": "POST", "url": batch.CHAT_COMPLETIONS, "body": body}
 
+    def _upload(self, name: str, content: bytes) -> Awaitable[Any]:
+        files = self._client.files.with_raw_response
+        return files.create(file=(name, content), purpose="batch")
+
+    def _create(self, file: str, metadata: dict[str, str]) -> Awaitable[Any]:
+        return self._client.batches.with_raw_response.create(
+            input_file_id=file,
+            endpoint=batch.CHAT_COMPLETIONS,
+            completion_window="24h",
+            metadata=metadata,
+        )
+
+    def _retrieve(self, job: str) -> Awaitable[Any]:
+        return self._client.batches.with_raw_response.retrieve(job)
+
     async def _jobs(self) -> AsyncIterator[object]:
         after: str | openai.Omit = openai.omit
         while True:
-            match await self._call(
-                self._client.batches.with_raw_response.list(limit=_PAGE, after=after)
-            ):
+            page = self._client.batches.with_raw_response.list(limit=_PAGE, after=after)
+            match await self._model.call_json(page):
                 case {"data": list() as jobs, **rest}:
                     pass
                 case _:
@@ -431,10 +406,6 @@ class OpenAIBatchService(batch.FileBatchService):
             if not jobs or not rest.get("has_more"):
                 return
             after = batch.id_of(jobs[-1])
-
-    async def _result_files(self, job: str) -> tuple[object, object]:
-        described = await self._job(job)
-        return described.get("output_file_id"), described.get("error_file_id")
 
     @asynccontextmanager
     async def _download(self, file: str) -> AsyncIterator[httpx2.Response]:
@@ -454,14 +425,3 @@ class OpenAIBatchService(batch.FileBatchService):
                 kind = _ITEM_CODES.get(str(code), "server_error")
                 return CallError(kind, safe_code(code))
         return CallError("bad_response", "a result without an answer")
-
-    async def _job(self, job: str) -> dict[str, Any]:
-        call = self._client.batches.with_raw_response.retrieve(job)
-        described = await self._call(call, missing=batch.UnknownJobError(PROVIDER, job))
-        if not isinstance(described, dict):
-            raise CallError("bad_response", "no batch")
-        return described
-
-    async def _call(self, call: Awaitable[Any], *, missing: Exception | None = None) -> object:
-        response = await self._model.call(call, missing=missing)
-        return parse_json(response.http_response.content)

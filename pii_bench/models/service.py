@@ -258,6 +258,11 @@ class ServiceModel(ABC, Generic[Client]):
                 failure = outcome
         raise failure
 
+    async def call_json(self, call: Awaitable[Any], *, missing: Exception | None = None) -> object:
+        """Await a raw response like `call`; return its JSON, None if it is not valid."""
+        response = await self.call(call, missing=missing)
+        return parse_json(response.http_response.content)
+
     def batch_service(self) -> BatchService | None:
         """Return the provider's batch API, which uses this model's client; None if it has none."""
         return None
@@ -304,6 +309,27 @@ def encode_messages(request: Request) -> list[dict[str, str]]:
         {"role": message.role, "content": encodable(message.content)}
         for message in request.messages
     ]
+
+
+def chat_body(model: str, request: Request, limit: str = "max_tokens") -> dict[str, Any]:
+    """Return the JSON body of a request to Chat Completions (OpenAI, Mistral).
+
+    A schema goes into `response_format`, strict. `limit` is the name of the token limit.
+    """
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": encode_messages(request),
+        limit: request.sampling.max_tokens,
+    }
+    if request.sampling.temperature is not None:
+        body["temperature"] = request.sampling.temperature
+    if request.schema is not None:
+        schema = dict(request.schema.schema)
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": request.schema.name, "strict": True, "schema": schema},
+        }
+    return body
 
 
 def parse_json(content: bytes | bytearray | str) -> object:
