@@ -215,17 +215,12 @@ def read_error(
 ) -> Outcome:
     """Return what an error of the API means for the run.
 
-    Args:
-        status: of the response; None for an item of a batch, which has none.
-        body: `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else counts
-            as empty.
-        model: the model asked.
-        wait: seconds that the server asks to wait.
+    A completion if a filter stopped the answer. A refusal for a redirect, 401, 402, 403, 404, an
+    account without credit, and a parameter that the model does not accept. Else the failure of
+    this call.
 
-    Returns:
-        A completion if a filter stopped the answer. A refusal for a redirect, 401, 402, 403,
-        404, an account without credit, and a parameter that the model does not accept. Else
-        the failure of this call.
+    The body is `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else counts
+    as empty. An item of a batch has no status.
     """
     error = body.get("error") if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}

@@ -62,9 +62,8 @@ class Sampling:
 class AnswerSchema:
     """A schema that the provider makes an answer conform to.
 
-    Attributes:
-        name: letters, digits and `_`.
-        schema: JSON Schema of an object whose properties are all required, without others.
+    The name has letters, digits and `_`. The JSON Schema is that of an object whose properties are
+    all required, without others.
     """
 
     name: str
@@ -76,10 +75,8 @@ class Request:
     """One request to a model.
 
     Attributes:
-        sample_id: id of the sample. Never sent; a replay finds its answer by it.
+        sample_id: never sent; a replay finds its answer by it.
         prompt: name of the prompt (`detection` or a strategy). Never sent.
-        messages: the chat so far.
-        sampling: parameters of sampling.
         schema: of the answer; None for free text.
         draw: number of this request among several about one sample, from 0. Never sent.
     """
@@ -124,9 +121,7 @@ class Completion:
 
     Attributes:
         text: the answer, unchanged; may be empty.
-        finish: why it ended.
-        model: the model that the provider reports; None if it reports none.
-        usage: None if the provider reports none, or impossible counts.
+        model: the one that the provider reports.
         reasoning: the model's reasoning, where the provider separates it; never parsed.
         batched: whether it comes from a batch, which has a different price.
         seconds: duration of the attempt; None if no server was called. Ignored in comparisons.
@@ -330,10 +325,6 @@ class ReplayModel:
 
     Instead of the keys of a completion, a line may have `draws`, a list of completions: each
     answers the draw with its number. A line without `draws` answers only the first draw.
-
-    Attributes:
-        name: `replay/<file's stem>`.
-        identity: the hash of the answers.
 
     Raises:
         InputFileError: a line is not valid, or a second line for one sample and prompt.

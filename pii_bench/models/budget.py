@@ -80,9 +80,7 @@ def text_tokens(texts: Iterable[str]) -> Range[int]:
 def output_tokens(request: Request, *, reasons: bool = False) -> Range[int]:
     """Estimate the tokens of the answer to a request; `high` is the request's `max_tokens`.
 
-    Args:
-        request: its prompt determines the length of the answer.
-        reasons: whether the model reasons first, which counts.
+    The prompt determines the length of the answer. Reasoning before it counts.
     """
     # The answer to `naive+schema` is that to `naive`.
     name = request.prompt.partition("+")[0]
@@ -140,11 +138,7 @@ def cost(usage: Usage, price: Price, batched: bool = False) -> float:
 class Estimate:
     """The estimated tokens and cost of calls, without failed attempts.
 
-    Attributes:
-        calls: one per request.
-        input_tokens: of all requests; `high` is an upper bound.
-        output_tokens: of all answers, reasoning included; `high` is an upper bound.
-        usd: None if the price is unknown.
+    Output includes reasoning; `high` is an upper bound. The cost is None if the price is unknown.
     """
 
     calls: int
@@ -160,14 +154,7 @@ def estimate(
     reasons: bool = False,
     batched: bool = False,
 ) -> Estimate:
-    """Estimate the tokens and cost of requests.
-
-    Args:
-        requests: each is one call.
-        price: None if unknown.
-        reasons: whether the model reasons before it answers.
-        batched: whether they go into a batch, which has a different price.
-    """
+    """Estimate the tokens and cost of requests, each of which is one call."""
     calls = 0
     sent, written = Range(0, 0, 0), Range(0, 0, 0)
     for request in requests:
@@ -192,13 +179,7 @@ class Ledger:
     been charged: timeouts, broken connections, server errors, unreadable answers, cancelled
     calls. So the cap is never exceeded, and the amount shown may be above the provider's bill.
 
-    Args:
-        price: None if unknown.
-        cap_usd: the most that may be spent; None for no cap.
-
-    Attributes:
-        price: of the model.
-        reserved_usd: the most that calls in flight may cost.
+    `reserved_usd` is the most that calls in flight may cost.
 
     Raises:
         PiiBenchError: a cap without a price.
@@ -223,12 +204,7 @@ class Ledger:
     def reserve(self, request: Request, *, batched: bool = False) -> float:
         """Reserve the most that a call may cost; the caller must `settle` or `release` it.
 
-        Args:
-            request: the request.
-            batched: whether it goes into a batch, whose requests are never settled.
-
-        Returns:
-            USD; 0 if the price is unknown.
+        It is 0 USD if the price is unknown. The requests of a batch are never settled.
 
         Raises:
             CallError: `SKIPPED_BUDGET`: together with the calls in flight it might exceed the cap.
@@ -256,12 +232,7 @@ class Ledger:
         return self.reserve(request)
 
     def settle(self, reserved: float, usage: Usage | None) -> None:
-        """Record the end of a call.
-
-        Args:
-            reserved: USD, of the call.
-            usage: of the call; None if unknown, `NOTHING` if it was refused.
-        """
+        """Record the end of a call; its usage is `NOTHING` if it was refused, None if unknown."""
         if self.price and usage is not None:
             self._spent += cost(usage, self.price)
         else:

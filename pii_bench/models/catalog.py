@@ -46,8 +46,7 @@ class Price:
     """A model's price in USD per million tokens.
 
     Attributes:
-        input: of a request.
-        output: of an answer, reasoning included.
+        output: reasoning included.
         date: on which the source was valid.
         source: a URL, or why the model costs nothing.
         cached_input: of the part of a request that is read from a cache; None if unknown.
@@ -81,22 +80,19 @@ class ModelCard:
     """One model of one provider.
 
     Attributes:
-        alias: its short name, unique in the table.
+        alias: unique in the table.
         provider: one of `PROVIDERS`, or `local`.
         id: its name in requests, unique within the provider.
         source: URL of all facts but the price.
         date: on which the source was valid; None if the source has no date.
-        price: None if unknown.
         context: tokens of request and answer together; None if unknown.
         max_output: tokens of the longest answer, reasoning included; None if unknown.
         reasons: whether it reasons before it answers by default.
         accepts_temperature: whether a temperature may be sent, and has an effect.
         needs_base_url: whether the weights are open and no provider here serves them, so that
             the user has to run a server.
-        status: whether the provider serves it.
         retirement: the day on which it was or will be retired.
         substitute: alias of the model to use instead.
-        note: anything else for the user.
     """
 
     alias: str
@@ -163,12 +159,7 @@ def find_card(provider: str, model_id: str) -> ModelCard | None:
 
 
 def listed_price(name: str, base_url: str | None) -> Price | None:
-    """Return the price of a model at its provider; None if unknown, or on another server.
-
-    Args:
-        name: an alias or `provider/name`.
-        base_url: of the other server, if any.
-    """
+    """Return the price of a model at its provider; None if unknown, or on another server."""
     provider, _, model_id = resolve(name).partition("/")
     card = find_card(provider, model_id)
     return card.price if card is not None and base_url is None else None
@@ -179,9 +170,6 @@ _HOST: Final = re.compile(r"(?=.{1,253}$)([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.
 
 def normalise_base_url(url: str) -> str:
     """Normalise a base URL: lower-case scheme and host, no slash at its end.
-
-    Args:
-        url: such as `http://localhost:8000/v1/`.
 
     Raises:
         PiiBenchError: not an http(s) URL with an ASCII host, or one with user information, a
@@ -249,13 +237,7 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A service with chat models.
-
-    Attributes:
-        key_variable: the environment variable with the key.
-        base_url: of its own endpoint, as its protocol's adapter expects it.
-        protocol: of the endpoint.
-    """
+    """A service with chat models: the variable with its key, and its endpoint."""
 
     key_variable: str
     base_url: str
@@ -280,7 +262,6 @@ class ModelOptions:
 
     Attributes:
         base_url: another endpoint with the provider's protocol.
-        timeout: seconds for one attempt.
         asked: whether calls will be made; without calls no key is needed.
     """
 

@@ -32,26 +32,15 @@ if TYPE_CHECKING:
 CONTEXT_TOKENS: Final = 8192
 """Tokens of prompt and answer together."""
 
-_GGUF: Final = ".gguf"
-_MAGIC: Final = b"GGUF"
 _PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 _PROVIDER: Final = "local"
 _INSTALL: Final = "make local-model"
-# Enough for one full context on a slow machine; requests do not queue in the server.
-_TIMEOUT_SECONDS: Final = 1800.0
-_TOO_LONG: Final = "exceed_context_size_error"
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A file of weights inside an installed package.
-
-    Attributes:
-        package: import name; the package is located, never imported.
-        file: path inside the package.
-        sha256: of the file, in hexadecimal.
-    """
+    """A file of weights inside an installed package, which is located, never imported."""
 
     package: str
     file: str
@@ -74,11 +63,8 @@ _RUNNING: Final[set[xllamacpp.Server]] = set()
 class LocalModel:
     """A model on this machine (`Model`), which answers one request at a time.
 
-    Args:
-        model: a name of `WEIGHTS`, or the path of a `.gguf` file.
-
-    Attributes:
-        name: `local/model`; for a file, its name without folder and ending.
+    It is a name of `WEIGHTS`, or the path of a `.gguf` file, which is named in results without
+    folder and ending.
 
     Raises:
         UnknownNameError: no such model.
@@ -121,7 +107,8 @@ class LocalModel:
             self._model,
             api_key="none",
             base_url=f"{self._server.listening_address}/v1",
-            timeout=_TIMEOUT_SECONDS,
+            # Enough for a full context on a slow machine; requests do not queue in the server.
+            timeout=1800.0,
         )
         self._turn = asyncio.Lock()
 
@@ -140,7 +127,7 @@ class LocalModel:
                 # The server reports the path of the weights.
                 return replace(completion, model=self._model)
             except CallError as error:
-                if not error.detail.endswith(_TOO_LONG):
+                if not error.detail.endswith("exceed_context_size_error"):
                     raise
         raise CallError("context", f"the prompt is longer than {CONTEXT_TOKENS} tokens")
 
@@ -159,8 +146,8 @@ def check_local(model: str) -> None:
     Raises:
         UnknownNameError: no such model.
     """
-    if model not in WEIGHTS and not model.endswith(_GGUF):
-        raise UnknownNameError("local model", model, [*WEIGHTS, f"PATH{_GGUF}"])
+    if model not in WEIGHTS and not model.endswith(".gguf"):
+        raise UnknownNameError("local model", model, [*WEIGHTS, "PATH.gguf"])
 
 
 def locate(weights: Weights) -> Path:
@@ -191,7 +178,7 @@ def hash_gguf(path: Path) -> str:
         raise InputFileError(path, "one part of several: merge them (llama-gguf-split --merge)")
     with open_binary(path) as file:
         # The runtime would fail without a reason.
-        if file.read(len(_MAGIC)) != _MAGIC:
+        if file.read(4) != b"GGUF":
             raise InputFileError(path, "not a GGUF file")
     return sha256_of(path)
 

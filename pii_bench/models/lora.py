@@ -41,32 +41,20 @@ if TYPE_CHECKING:
 IGNORED: Final = -100
 """The label of a token that the loss ignores."""
 
-MERGED_FOLDER: Final = "merged"
-ADAPTER_FOLDER: Final = "adapter"
-LOSS_FILE: Final = "loss.csv"
-LOG_FILE: Final = "training.json"
-_SETTINGS_FILE: Final = "settings.json"
-_COLUMNS: Final = ("step", "loss", "learning_rate", "grad_norm", "seconds")
-_VERSIONS: Final = ("torch", "transformers", "peft", "gguf")
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Hyperparameters of training.
 
     Attributes:
-        steps: updates of the weights.
-        batch: examples per batch.
-        accumulate: batches per step.
+        steps: updates of the weights, each after `accumulate` batches.
         longest: tokens of prompt and answer; longer examples are left out.
         learning_rate: the peak; it rises during `warmup` and falls to 0 along a cosine.
         warmup: share of the steps.
         rank: of the adapters, which are on every linear layer but the last.
         alpha: the adapters' output is scaled by `alpha / rank`.
-        dropout: of the adapters.
         half: whether to multiply matrices in bfloat16, which recent processors do fast.
         save: steps between two checkpoints.
-        seed: of the adapters and of the order of examples.
     """
 
     steps: int = 160
@@ -89,7 +77,6 @@ class Tuned:
 
     Attributes:
         model: a GGUF file for `--model local/PATH`, or a folder for the user's own server.
-        examples: number used in training.
         left_out: number of examples that are too long.
         first_loss: mean over the first tenth of the steps.
         last_loss: mean over the last tenth.
@@ -103,11 +90,7 @@ class Tuned:
 
 
 class StepReporter(TrainerCallback):
-    """Reports each step, and adds the seconds of training to its log entry.
-
-    Args:
-        report: called with step, number of steps and loss.
-    """
+    """Reports step, number of steps and loss, and adds the seconds of training to the log."""
 
     def __init__(self, report: Callable[[int, int, float], None]) -> None:
         self._report, self._start = report, time.monotonic()
@@ -134,14 +117,9 @@ def tune(
 ) -> Tuned:
     """Fine-tune a model, and write adapter, merged model, losses and log.
 
-    An interrupted training continues from its last checkpoint in the folder `out` + `.work`.
-
-    Args:
-        base: a GGUF file, or a folder with a causal model and its tokenizer.
-        examples: the training set.
-        out: the folder to write.
-        settings: hyperparameters.
-        report: called with step, number of steps and loss.
+    The base is a GGUF file, or a folder with a causal model and its tokenizer. An interrupted
+    training continues from its last checkpoint in the folder `out` + `.work`. After each step
+    `report` gets its number, the number of steps, and the loss.
 
     Raises:
         InputFileError: a GGUF file whose architecture is not Llama's.
@@ -186,17 +164,17 @@ def tune(
         state = trainer.state
     steps = [entry for entry in state.log_history if "loss" in entry]
     written = _write(base, adapted, tokenizer, out)
-    write_whole(out / LOSS_FILE, _csv(steps))
+    write_whole(out / "loss.csv", _csv(steps))
     log = {
         "base": {base.name: _sha256(base)},
         "model": {written.name: _sha256(written)},
         "data": data,
         "settings": asdict(settings),
-        "versions": {name: version(name) for name in _VERSIONS},
+        "versions": {name: version(name) for name in ("torch", "transformers", "peft", "gguf")},
         "threads": torch.get_num_threads(),
         "seconds": steps[-1]["seconds"],
     }
-    write_whole(out / LOG_FILE, json.dumps(log, indent=1) + "\n")
+    write_whole(out / "training.json", json.dumps(log, indent=1) + "\n")
     tenth = max(1, len(steps) // 10)
     return Tuned(
         model=written,
@@ -220,13 +198,10 @@ def adapt(model: Any, settings: Settings) -> Any:
 
 
 def encode(tokenizer: Any, example: Example) -> dict[str, list[int]]:
-    """Tokenize an example.
+    """Tokenize prompt and answer separately, as they are at inference.
 
-    Prompt and answer are tokenized separately, as they are at inference.
-
-    Returns:
-        `input_ids`, and `labels`, which are `IGNORED` for the prompt; both end with the token
-        that ends an answer.
+    The `labels` are `IGNORED` for the prompt. They and `input_ids` end with the token that ends
+    an answer.
 
     Raises:
         PiiBenchError: there is no chat template, or it changes earlier messages.
@@ -285,13 +260,8 @@ def _arguments(work: Path, settings: Settings) -> TrainingArguments:
 
 
 def _last_checkpoint(work: Path, run: dict[str, Any]) -> str | None:
-    """Return the folder of the last checkpoint, or None to start from the beginning.
-
-    Args:
-        work: folder of the checkpoints.
-        run: settings and data, which must be those of the checkpoints.
-    """
-    path = work / _SETTINGS_FILE
+    """Return the last checkpoint, made with the same settings and data; None to start anew."""
+    path = work / "settings.json"
     text = json.dumps(run, indent=1) + "\n"
     untyped: Any = get_last_checkpoint
     checkpoint: str | None = untyped(str(work)) if work.is_dir() else None
@@ -305,16 +275,17 @@ def _last_checkpoint(work: Path, run: dict[str, Any]) -> str | None:
 def _write(base: Path, adapted: Any, tokenizer: Any, out: Path) -> Path:
     """Write the adapter and the merged model; return the model's path."""
     with writing(out):
-        adapted.save_pretrained(out / ADAPTER_FOLDER)
+        adapted.save_pretrained(out / "adapter")
     if not base.is_dir():
         # The file's name becomes the model's name in results.
         path = out / f"{out.name}.gguf"
         write_tuned(base, changes_of(adapted), path)
         return path
+    path = out / "merged"
     with writing(out):
-        adapted.merge_and_unload().save_pretrained(out / MERGED_FOLDER)
-        tokenizer.save_pretrained(out / MERGED_FOLDER)
-    return out / MERGED_FOLDER
+        adapted.merge_and_unload().save_pretrained(path)
+        tokenizer.save_pretrained(path)
+    return path
 
 
 def changes_of(adapted: Any) -> dict[str, Any]:
@@ -335,7 +306,8 @@ def _sha256(path: Path) -> str:
 
 def _csv(steps: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
-    rows = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    columns = ("step", "loss", "learning_rate", "grad_norm", "seconds")
+    rows = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     rows.writeheader()
     rows.writerows(steps)
     return text.getvalue()

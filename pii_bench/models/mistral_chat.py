@@ -207,16 +207,11 @@ def read_error(
 ) -> CallError | ProviderRefusedError:
     """Return what an error of the API means for the run.
 
-    Args:
-        status: of the response.
-        body: `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`,
-            or `{"detail": ...}`; anything else counts as empty.
-        model: the model asked.
-        wait: seconds that the server asks to wait.
+    A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that the model
+    does not accept. Else the failure of this call.
 
-    Returns:
-        A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that
-        the model does not accept. Else the failure of this call.
+    The body is `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`, or
+    `{"detail": ...}`; anything else counts as empty.
     """
     error = body if isinstance(body, dict) else {}
     code, message = safe_code(error.get("code"), error.get("type")), error.get("message")

@@ -262,18 +262,12 @@ def read_error(
 ) -> Outcome:
     """Return what an error of the API means for the run.
 
-    Args:
-        status: of the response, or of an item of a batch.
-        body: `{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}` or only
-            the inner object; anything else counts as empty.
-        provider: the provider asked.
-        model: the model asked.
-        wait: seconds that the server asks to wait.
+    A completion if a filter stopped the prompt. A refusal for a redirect, 401, 402, 403, 404, 405,
+    an account without credit, an unknown model and a parameter that the model does not accept.
+    Else the failure of this call.
 
-    Returns:
-        A completion if a filter stopped the prompt. A refusal for a redirect, 401, 402, 403,
-        404, 405, an account without credit, an unknown model and a parameter that the model
-        does not accept. Else the failure of this call.
+    The body is `{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}` or only the
+    inner object; anything else counts as empty.
     """
     error = body.get("error", body) if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}

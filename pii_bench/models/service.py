@@ -75,12 +75,9 @@ class EndpointClient(httpx2.AsyncClient):
     It follows no redirects, because the texts would go to a URL that no result names. It reads
     at most `LARGEST_BODY` of a response that is not streamed. It uses no proxy for this machine.
 
-    Args:
-        endpoint: the base URL.
-        timeout: seconds without a byte after which a request fails; connecting takes 10 at most.
-        key: sent with each request, which then has only the headers that HTTP and the protocols
-            need, and none that an SDK reads from the environment. None to leave the headers to
-            the SDK.
+    A request fails after `timeout` seconds without a byte; connecting takes 10 at most. With a key,
+    which is sent with each request, a request has only the headers that HTTP and the protocols
+    need, and none that an SDK reads from the environment. Without, headers are left to the SDK.
     """
 
     def __init__(self, endpoint: str, timeout: float, key: str | None) -> None:
@@ -139,11 +136,7 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 def connection_failure(error: BaseException | None) -> CallError:
-    """Return the error of a call without a complete response.
-
-    Args:
-        error: the HTTP client's exception: the `__cause__` of an SDK's connection error.
-    """
+    """Return the error of a call without a complete response, from the HTTP client's exception."""
     if isinstance(error, BodyTooLargeError):
         return CallError("bad_response", f"more than {LARGEST_BODY // 1_000_000} MB")
     if isinstance(error, httpx2.DecodingError):
@@ -161,20 +154,9 @@ class ServiceModel(ABC, Generic[Client]):
     An SDK's exception contains the request, with its key and its texts. So it is interpreted
     inside its handler and the result raised outside: no `__context__` keeps the request alive.
 
-    Args:
-        provider: name of the provider in results.
-        model: the model's name as the service knows it.
-        api_key: printable ASCII without spaces; anything for a server that wants no key.
-        base_url: of the endpoint; where the SDK adds `/v1`, with or without it at its end.
-        name: name in results; None for `provider/model`.
-        timeout: seconds that one attempt may take.
-
-    Attributes:
-        provider: name of the provider in results.
-        model: the model's name as the service knows it.
-        name: name in results.
-        endpoint: the base URL as results name it.
-        client: the SDK's client; the next `complete` after `close` opens another.
+    `provider` and `name` are those in results; `model` is the model's name as the service knows
+    it. Where the SDK adds `/v1` to the base URL, it may end with it or not. One attempt may take
+    `timeout` seconds. The next `complete` after `close` opens another client.
 
     Raises:
         PiiBenchError: `base_url` or `api_key` is not valid, see `normalise_base_url` and
@@ -236,13 +218,10 @@ class ServiceModel(ABC, Generic[Client]):
     async def call(self, call: Awaitable[T], *, missing: Exception | None = None) -> T:
         """Await a call of the SDK other than a completion.
 
-        Args:
-            call: the call.
-            missing: raised for HTTP 404; None to treat it like any other error.
-
         Raises:
             CallError: this call failed.
             ProviderRefusedError: every call would fail.
+            Exception: `missing`, if it is given, for HTTP 404.
         """
         failure: Exception
         try:
@@ -354,14 +333,10 @@ def first_choice(body: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, A
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait.
+    """Return the seconds that a server asks to wait, from its headers by lower-case name.
 
-    Args:
-        headers: of its response, by lower-case name.
-
-    Returns:
-        The value of `retry-after-ms`, else of `Retry-After` (RFC 9110, 10.2.3: seconds or a
-        date; 0 for a date in the past); None if neither is valid.
+    The value of `retry-after-ms`, else of `Retry-After` (RFC 9110, 10.2.3: seconds or a date; 0
+    for a date in the past); None if neither is valid.
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -403,12 +378,7 @@ def refusal(
 ) -> ProviderRefusedError:
     """Return the error that stops a run because every call would be refused.
 
-    Args:
-        provider: the provider asked.
-        model: the model asked.
-        detail: HTTP status and code.
-        remedy: what the user can do.
-        for_now: whether the same calls may succeed later.
+    `detail` is HTTP status and code; `for_now` is whether the same calls may succeed later.
     """
     kind = ProviderUnavailableError if for_now else ProviderRefusedError
     return kind(f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}")

@@ -45,23 +45,16 @@ def write_tuned(base: Path, changes: Mapping[str, NDArray[np.float32]], out: Pat
     """Write a copy of `base` with changes added to its weights.
 
     Changed weights are stored as 16-bit floats: the few bits of a quantised weight cannot
-    represent small changes.
-
-    Args:
-        base: a GGUF file of a Llama-like model.
-        changes: the matrix to add by the weight's name in transformers, such as
-            `model.layers.0.self_attn.q_proj.weight`.
-        out: the file to write.
+    represent small changes. The changes are matrices by the weight's name in transformers, such as
+    `model.layers.0.self_attn.q_proj.weight`.
 
     Raises:
         InputFileError: `base` lacks one of the weights.
         ResultsError: `out` cannot be written.
     """
     reader = gguf.GGUFReader(base)
-    added: dict[str, NDArray[np.float32]] = {}
-    for key, change in changes.items():
-        name = _gguf_name(reader, key)
-        added[name] = _permuted(reader, name, change)
+    names = {key: _gguf_name(reader, key) for key in changes}
+    added = {name: _permuted(reader, name, changes[key]) for key, name in names.items()}
     if missing := sorted(set(added) - {tensor.name for tensor in reader.tensors}):
         raise InputFileError(base, f"has no weights {', '.join(missing)}")
     with writing(out):

@@ -101,13 +101,7 @@ SERVICES: Final[Mapping[Format, Service]] = {
 
 @dataclass(frozen=True, slots=True)
 class TuningFile:
-    """The content of a file, within the limits of its service.
-
-    Attributes:
-        text: JSON Lines, one example per line.
-        examples: number of examples.
-        tokens: of all examples, for one epoch.
-    """
+    """The JSON Lines of a file, the number of its examples, and their tokens."""
 
     text: str
     examples: int
@@ -119,10 +113,7 @@ def tuning_file(
 ) -> TuningFile:
     """Format examples for a service.
 
-    Args:
-        examples: in the order of the file.
-        form: the format.
-        count: returns the tokens of a text; None to estimate them from its bytes.
+    Without a function that counts the tokens of a text, they are estimated from its bytes.
 
     Raises:
         PiiBenchError: the file or an example exceeds a limit of the service.
