@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
 from rapidfuzz import fuzz, process
@@ -16,7 +14,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import CATEGORIES, PAPER, PiiType, name_in, taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.span_files import Document
     from pii_bench.taxonomy import Meaning
@@ -73,7 +71,6 @@ def _definition(label: str, meaning: Meaning) -> str:
 TRAIN: Final = ("train-single", "train-multi")
 """Our datasets that examples may come from."""
 
-_SPLIT: Final = "train"
 _POOL_SIZE: Final = 1_000
 
 
@@ -82,7 +79,7 @@ class Shots:
     """The settings of the examples in a prompt.
 
     Attributes:
-        number: number of examples per text, at least 1.
+        number: per text, at least 1.
         source: a name in `TRAIN`, or `format:PATH` of a dataset of spans, whose train split is
             used.
         by: `seed` for the same random examples for every text; `similarity` for the examples
@@ -105,12 +102,9 @@ class Example:
 
 
 def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Example, ...]:
-    """Draw the pool of examples; the same settings draw the same pool.
+    """Draw the pool of examples for a taxonomy, of which some labels are asked for.
 
-    Args:
-        shots: the settings.
-        name: the taxonomy.
-        asked: the requested labels of the taxonomy.
+    The same settings draw the same pool.
 
     Raises:
         PiiBenchError: the source is not a train split, has another taxonomy, or is too small.
@@ -122,8 +116,11 @@ def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Ex
         raise PiiBenchError(f"{what}: choose another --taxonomy or --shots-from")
     # One more than needed: a text is never its own example.
     size = shots.number + 1 if shots.by == "seed" else max(_POOL_SIZE, shots.number + 1)
-    keyed = _with_random_keys(stream.read(Misfits()), shots.seed)
-    drawn = [document for _, document in heapq.nsmallest(size, keyed, key=itemgetter(0))]
+    documents = {}
+    for document in stream.read(Misfits()):
+        # Datasets repeat a text for each query.
+        documents.setdefault(_random_key(document.text, shots.seed), document)
+    drawn = [documents[key] for key in sorted(documents)[:size]]
     if len(drawn) <= shots.number:
         what = f"{shots.number} examples of {shots.source!r}"
         raise PiiBenchError(f"{what}: it has {len(drawn)} texts, of which one may be asked about")
@@ -141,26 +138,19 @@ def choose(examples: Sequence[Example], shots: Shots, text: str) -> list[Example
     return [others[place] for _, _, place in reversed(similar)]
 
 
-def _with_random_keys(documents: Iterable[Document], seed: int) -> Iterator[tuple[bytes, Document]]:
-    """Yield each distinct text with a random sort key: datasets repeat a text for each query."""
-    seen: set[bytes] = set()
-    for document in documents:
-        text = document.text.encode("utf-8", "surrogatepass")
-        key = hashlib.sha256(b"%d %s" % (seed, text)).digest()
-        if key not in seen:
-            seen.add(key)
-            yield key, document
+def _random_key(text: str, seed: int) -> bytes:
+    return hashlib.sha256(b"%d %s" % (seed, text.encode("utf-8", "surrogatepass"))).digest()
 
 
 def _train_split(source: str) -> str:
     if source in TRAIN:
         return source
-    if (spans := span_source(source)) is None or spans.split not in {None, _SPLIT}:
+    if (spans := span_source(source)) is None or spans.split not in {None, "train"}:
         allowed = f"{', '.join(TRAIN)}, or FORMAT:PATH of a dataset of spans"
         raise PiiBenchError(f"{source!r} is no train split to take examples from: {allowed}")
     if spans.split is not None:
         return source
-    return f"{source}{'&' if '#' in source else '#'}split={_SPLIT}"
+    return f"{source}{'&' if '#' in source else '#'}split=train"
 
 
 def _example(

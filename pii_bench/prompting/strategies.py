@@ -28,22 +28,21 @@ if TYPE_CHECKING:
     from pii_bench.prompting.labelled import Example, Shots
 
 
-class _DoubleBraces(string.Template):
+class Template(string.Template):
+    """The text of a prompt file with placeholders."""
+
     # Prompts contain single braces (JSON) and dollars (money), so neither marks a placeholder.
     # typeshed has the type of the compiled pattern; the class compiles this string.
     pattern = r"\{\{(?:(?P<named>[a-z_]+)\}\}|(?P<braced>(?!))|(?P<escaped>(?!))|(?P<invalid>))"  # type: ignore[assignment]
 
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The name and the text of a prompt file with checked placeholders."""
-
-    name: str
-    text: str
+    @property
+    def text(self) -> str:
+        """The text as it is in the file."""
+        return self.template
 
     def render(self, values: Mapping[str, str]) -> str:
         """Fill the placeholders in one pass: braces inside values stay."""
-        return _DoubleBraces(self.text).substitute(values)
+        return self.substitute(values)
 
 
 def load_template(path: Path, fields: frozenset[str]) -> Template:
@@ -53,10 +52,10 @@ def load_template(path: Path, fields: frozenset[str]) -> Template:
         PromptError: the file cannot be read, a field has no placeholder, a placeholder has no
             field, or double braces are not a placeholder.
     """
-    text = read_prompt_text(path)
+    template = Template(read_prompt_text(path))
+    names = set(template.get_identifiers())
     try:
-        names = set(_DoubleBraces(text).get_identifiers())
-        _DoubleBraces(text).substitute(dict.fromkeys(names, ""))
+        template.render(dict.fromkeys(names, ""))
     except ValueError as error:
         raise PromptError(f"{path}: '{{{{' that opens no placeholder ({error})") from None
     if missing := sorted(fields - names):
@@ -64,7 +63,7 @@ def load_template(path: Path, fields: frozenset[str]) -> Template:
     if unknown := sorted(names - fields):
         allowed = ", ".join(sorted(fields))
         raise PromptError(f"{path}: nothing fills {', '.join(unknown)} (allowed: {allowed})")
-    return Template(path.stem, text)
+    return template
 
 
 def read_prompt_text(path: Path) -> str:
@@ -100,8 +99,6 @@ class Strategy:
     """A way to ask a chat model.
 
     Attributes:
-        name: its name on the command line and in results.
-        task: the task that it solves.
         fields: the placeholders of its prompt file.
         demonstrations: the file of worked examples, if any.
         oracle: True if the prompt contains gold: an upper bound that is not ranked.
@@ -167,15 +164,11 @@ class Prompt:
     """A loaded strategy, which turns a sample into messages.
 
     Attributes:
-        strategy: the strategy.
-        template: its prompt file.
-        demonstrations: worked examples for the placeholder of that name.
         sha256: hash of every text that the model gets except the sample.
         schema: the schema that the provider enforces, if any.
         instruction: the paragraph on the schema at the end of the prompt; empty without one.
-        taxonomy: the taxonomy of the labels of a labelled strategy, else None.
+        taxonomy: the one of the labels of a labelled strategy, else None.
         definitions: label to its definition.
-        shots: the settings of examples; None for no examples.
         examples: the pool that the examples of a sample are chosen from.
     """
 
@@ -215,29 +208,21 @@ class Prompt:
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
         """Return the messages for a sample: one user message, as in the paper."""
-        values = {name: self._fill(name, sample) for name in self.strategy.fields}
-        text = self.template.render(values)
+        definitions = [
+            f"- {label}: {definition}" if definition else f"- {label}"
+            for label, definition in self.definitions.items()
+        ]
+        text = self.template.render(
+            {
+                "description": sample.description,
+                "query": sample.query or "",
+                "choices": _choices(sample),
+                "demonstrations": self.demonstrations,
+                "definitions": "\n".join(definitions),
+                "examples": self._examples(sample),
+            }
+        )
         return (Message("user", f"{text}\n\n{self.instruction}" if self.instruction else text),)
-
-    def _fill(self, name: str, sample: Sample) -> str:
-        match name:
-            case "description":
-                return sample.description
-            case "query":
-                return sample.query or ""
-            case "choices":
-                return _choices(sample)
-            case "demonstrations":
-                return self.demonstrations
-            case "definitions":
-                return "\n".join(
-                    f"- {label}: {definition}" if definition else f"- {label}"
-                    for label, definition in self.definitions.items()
-                )
-            case "examples":
-                return self._examples(sample)
-            case _:
-                raise ValueError(name)
 
     def _examples(self, sample: Sample) -> str:
         """Return the examples for a sample, each with a blank line after it."""
@@ -299,7 +284,7 @@ def get_strategy(name: str) -> Strategy:
     """Return the strategy of that name.
 
     Raises:
-        UnknownNameError: there is no such strategy.
+        UnknownNameError: there is none.
     """
     if name not in STRATEGIES:
         raise UnknownNameError("strategy", name, STRATEGIES)
@@ -316,14 +301,7 @@ def load_prompt(
     """Load the files of a strategy.
 
     With a schema, the prompt has one more paragraph at the end, the file `schema.<name>.txt`,
-    which overrides the form asked for before.
-
-    Args:
-        strategy: the strategy.
-        folder: the folder of the prompt files.
-        output: who sets the form of the answer.
-        taxonomy: the labels of a labelled strategy.
-        shots: the examples of a labelled strategy.
+    which overrides the form asked for before. Only a labelled strategy has a taxonomy and examples.
 
     Raises:
         PromptError: a file is absent, or its placeholders are not the strategy's fields.

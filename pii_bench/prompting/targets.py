@@ -35,10 +35,6 @@ class Target(StrEnum):
 def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
     """Return the examples of all samples of datasets, target by target.
 
-    Args:
-        sources: datasets, as in `load_for_training`.
-        targets: values of `Target`.
-
     Raises:
         PiiBenchError: a dataset is one of our test sets, missing or broken.
     """

@@ -51,7 +51,6 @@ def prompt_file(folder: Path, text: str) -> Path:
 def test_placeholders_are_filled(tmp_path: Path) -> None:
     template = load_template(prompt_file(tmp_path, "D: {{description}}\nQ: {{query}}\n"), FIELDS)
 
-    assert template.name == "naive"
     assert template.render({"description": "Ann", "query": "Why?"}) == "D: Ann\nQ: Why?"
 
 
@@ -70,7 +69,7 @@ def test_single_braces_and_dollars_are_text(tmp_path: Path) -> None:
 
 @given(st.text(), st.text())
 def test_values_stay_as_they_are(description: str, query: str) -> None:
-    template = Template("naive", "<{{description}}|{{query}}>")
+    template = Template("<{{description}}|{{query}}>")
 
     rendered = template.render({"description": description, "query": query})
 
@@ -78,7 +77,7 @@ def test_values_stay_as_they_are(description: str, query: str) -> None:
 
 
 def test_a_value_that_looks_like_a_placeholder_is_not_filled() -> None:
-    template = Template("naive", "{{description}} / {{query}}")
+    template = Template("{{description}} / {{query}}")
 
     rendered = template.render({"description": "{{query}} \\1 $query", "query": "{{description}}"})
 

@@ -115,11 +115,7 @@ def read_completion(
 ) -> Parsed[Payload]:
     """Read an answer in the expected form, then without its thought, then with repairs.
 
-    Args:
-        completion_text: the raw text.
-        finish: why the model stopped.
-        read_expected: reads the form that the prompt asks for; returns None for others.
-        read_tolerant: reads any form.
+    `read_expected` returns None for other forms than the one that the prompt asks for.
     """
     if status := settled(completion_text, finish):
         return Parsed(None, status)
@@ -152,9 +148,7 @@ def without_thought(text: str) -> str | None:
     """Remove reasoning blocks: `<think>`, `<thinking>`, `<reasoning>`.
 
     If a closing tag has no opening one (chat templates drop it), everything before it is thought.
-
-    Returns:
-        The text without thought; None if the last block is not closed.
+    None if the last block is not closed.
     """
     parts: list[str] = []
     after = 0

@@ -23,6 +23,7 @@ from pii_bench.prompting.parsing.answers import (
 )
 from pii_bench.prompting.parsing.reader import (
     OPENERS,
+    QUOTES,
     Entry,
     Group,
     Leaf,
@@ -50,7 +51,6 @@ _TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
 _TYPE_KEYS = ("type", "entity_type", "label", "tag", "category")
 _SEPARATOR = re.compile(r"[:：|\t→=—–(\[（]|[-=]>| - ")
 _CAPITALS = re.compile(r"[A-Z]+")
-_QUOTES: Final = ('"', "'", "“", "`")
 _SHOUTED = re.compile(r"[A-Z][A-Z_]{1,20}")
 _AROUND_TYPE: Final = " \t\r\n*_`\"'“”.,;()[]（）>-"
 
@@ -113,7 +113,7 @@ def _read_line(line: str) -> _Lines:
     capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
     if item is None and not capitals:
         return _Lines()
-    if body[:1] not in _QUOTES and len(capitals) <= 1:
+    if body[:1] not in QUOTES and len(capitals) <= 1:
         return _Lines(_split(body))
     literal = read_bare(body, 0, len(body))
     pairs = [

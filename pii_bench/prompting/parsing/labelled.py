@@ -35,13 +35,8 @@ def parse_labelled(
     """Read `{"PII": {"LABEL": ["value", ...]}}` as (value, label) pairs of one subject.
 
     An answer in the expected form is only decoded; others are repaired. Of several objects
-    the last one with an answer counts. No text raises an error.
-
-    Args:
-        completion_text: the raw text.
-        labels: the labels of the taxonomy. A label in another case or with a number is replaced
-            by the one here; an unknown label stays, in upper case.
-        finish: why the model stopped.
+    the last one with an answer counts. A label in another case or with a number is replaced by
+    that of the taxonomy; an unknown label stays, in upper case. No text raises an error.
     """
     expected, tolerant = partial(_expected_form, labels), partial(_tolerant_form, labels)
     return read_completion(completion_text, finish, expected, tolerant)

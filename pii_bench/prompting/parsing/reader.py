@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from pii_bench.files import encodable
 
@@ -42,22 +42,15 @@ _THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
 _BARE_STOP = r",;，；、\n\[\]{}［］｛｝【】"
 
 
-class _Quoted(NamedTuple):
-    """A text between quotes, and the index after the closing quote."""
-
-    text: str
-    end: int
-
-
 def _opens_quote(text: str, at: int) -> bool:
     """Return True if a quote or an escaped quote is at this index."""
     return text[at] in _CLOSERS or (text[at] == "\\" and text[at + 1 : at + 2] in {'"', "'"})
 
 
-def _read_quoted(text: str, start: int, end: int) -> _Quoted | None:
-    """Read the quoted text that starts at `start`; None if it is not closed.
+def _read_quoted(text: str, start: int, end: int) -> tuple[str, int] | None:
+    """Read the quoted text that starts at `start`, and the index after its closing quote.
 
-    The time is linear in the length of the text.
+    None if it is not closed. The time is linear in the length of the text.
     """
     if text[start] == "\\":
         return _read_escaped(text, start, end)
@@ -65,7 +58,7 @@ def _read_quoted(text: str, start: int, end: int) -> _Quoted | None:
     body = _run_end(text, start, end) if mark in "\"'" else start + 1
     width = body - start
     if width > 1 and (body >= end or text[body].isspace() or text[body] in _DELIMITERS):
-        return _Quoted("", body)
+        return "", body
     doubled = False
     for run in _RUNS[mark].finditer(text, body, end):
         if run[0][0] == "\\":
@@ -78,15 +71,15 @@ def _read_quoted(text: str, start: int, end: int) -> _Quoted | None:
         else:
             doubled |= length == 2 and width == 1
             continue
-        return _Quoted(_unescape(content.replace(mark * 2, mark) if doubled else content), after)
+        return _unescape(content.replace(mark * 2, mark) if doubled else content), after
     return None
 
 
-def _read_escaped(text: str, start: int, end: int) -> _Quoted | None:
+def _read_escaped(text: str, start: int, end: int) -> tuple[str, int] | None:
     mark, body = text[start + 1], start + 2
     for run in _ESCAPED_RUNS[mark].finditer(text, body, end):
         if run[0][1] == mark and _closes(text, run.end(), end):
-            return _Quoted(_unescape(text[body : run.start()]), run.end())
+            return _unescape(text[body : run.start()]), run.end()
     return None
 
 
@@ -140,6 +133,8 @@ _BARE = {
 }
 _NULL = frozenset({"null", "None", "none", "N/A", "n/a", "...", "…"})
 OPENERS: Final = "[{［｛【"
+QUOTES: Final = ('"', "'", "“", "`")
+"""Quotation marks that begin an item outside brackets."""
 
 
 @dataclass(slots=True)
@@ -286,8 +281,8 @@ class _Reader:
         if quoted is None:
             self._abandon(frame)
         else:
-            self.at = quoted.end
-            self._put(frame, Leaf(quoted.text, quoted=True))
+            content, self.at = quoted
+            self._put(frame, Leaf(content, quoted=True))
 
     def _unquoted(self, frame: _Frame) -> None:
         found = _BARE[frame.group.opener].match(self.text, self.at, self.end)

@@ -23,6 +23,7 @@ from pii_bench.prompting.parsing.answers import (
 )
 from pii_bench.prompting.parsing.reader import (
     OPENERS,
+    QUOTES,
     Entry,
     Group,
     Leaf,
@@ -46,7 +47,6 @@ _OPENER = re.compile(f"[{re.escape(OPENERS)}]")
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)\1")
 _QUOTED_IN_PROSE = re.compile(r'"([^"\n]+)"|“([^“”\n]+)”|`([^`\n]+)`')
 _CLOSERS: Final = frozenset("]})］｝】")
-_QUOTES: Final = ('"', "'", "“", "`")
 _LONGEST_ITEM: Final = 10
 """Most words of an unquoted text outside a list; longer ones are sentences."""
 
@@ -127,7 +127,7 @@ def _after_marker(text: str, start: int, end: int) -> _Reading | None:
     listed = _last_list(text, start, end) or _bullets([first_line, *later])
     if listed is not None or is_refusal(first_line):
         return listed
-    quoted = list(takewhile(lambda line: line.lstrip()[:1] in _QUOTES, [first_line, *later]))
+    quoted = list(takewhile(lambda line: line.lstrip()[:1] in QUOTES, [first_line, *later]))
     return _plain("\n".join(quoted) or first_line)
 
 
@@ -141,7 +141,7 @@ def _without_marker(text: str) -> _Reading | None:
     if len(lines) == 1 and says_nothing(lines[0]):
         return _Reading([], True)
     bullets = _bullets(lines)
-    if bullets is None and len(lines) == 1 and lines[0][:1] in _QUOTES:
+    if bullets is None and len(lines) == 1 and lines[0][:1] in QUOTES:
         return _plain(lines[0])
     return bullets
 
@@ -190,13 +190,13 @@ def _texts_of_item(item: str) -> list[str]:
     item = item.strip().rstrip(",")
     if emphasis := _EMPHASIS.match(item):
         return [emphasis[2]]
-    return _bare_texts(item) if item[:1] in _QUOTES else [item]
+    return _bare_texts(item) if item[:1] in QUOTES else [item]
 
 
 def _plain(line: str) -> _Reading | None:
     """Read a line of items without brackets, or the quoted texts in a sentence."""
     quoted = _QUOTED_IN_PROSE.findall(line)
-    if quoted and line[0] not in _QUOTES:
+    if quoted and line[0] not in QUOTES:
         return _Reading(["".join(groups) for groups in quoted], False)
     texts = _bare_texts(line.strip(" \t\r*_>").rstrip(".。").strip().rstrip(","))
     if not texts or any(len(text.split()) > _LONGEST_ITEM for text in texts):
