@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +14,6 @@ from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError
 from pii_bench.models.budget import NOTHING, UNCHARGED, Ledger, input_tokens, output_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pii_bench.models.base import Completion, Model, Request, Usage
     from pii_bench.models.catalog import Price
 
@@ -269,33 +267,19 @@ class Pace:
         return max(held, self._rate.wait(tokens, now))
 
 
-@dataclass(frozen=True, slots=True)
 class GuardedModel:
     """A `Model` that adds retries, pace and a budget to another; name and answers are the same.
 
-    Its parts are shared by all systems that use the model.
+    All systems that use the model share it.
     """
 
-    model: Model
-    pace: Pace
-    ledger: Ledger
-    connection: ConnectionWatch = field(default_factory=ConnectionWatch)
-    random: Random = field(default_factory=Random)
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The inner model's identity: retries and pace do not change its answers."""
-        return self.model.identity
-
-    @property
-    def endpoint(self) -> str | None:
-        """The inner model's endpoint."""
-        return self.model.endpoint
+    def __init__(
+        self, model: Model, pace: Pace, ledger: Ledger, random: Random | None = None
+    ) -> None:
+        self.model, self.pace, self.ledger = model, pace, ledger
+        # Retries and pace do not change the answers.
+        self.name, self.identity, self.endpoint = model.name, model.identity, model.endpoint
+        self._connection, self._random = ConnectionWatch(), random or Random()
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request with as many attempts as needed and allowed.
@@ -310,12 +294,12 @@ class GuardedModel:
             try:
                 completion = await self._attempt(request)
             except CallError as error:
-                decision = next_wait(attempt, error, self.random)
+                decision = next_wait(attempt, error, self._random)
                 now = asyncio.get_running_loop().time()
                 last = isinstance(decision, CallError)
-                self.connection.failed(error, self.endpoint, now, last=last)
+                self._connection.failed(error, self.endpoint, now, last=last)
             else:
-                self.connection.connected()
+                self._connection.connected()
                 return completion
             if isinstance(decision, CallError):
                 raise decision
