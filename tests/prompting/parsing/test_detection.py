@@ -37,27 +37,15 @@ LABELS: list[tuple[str, str, Subjects]] = [
     ("indented, pretty-printed", ' Subject1{\n"Ann Lee": "PER",\n"32": "DEM"}', ONE),
     ("lower case", 'subject_1 {"Ann Lee": "PER", "32": "DEM"}', ONE),
     ("one line", 'Subject1{"Ann Lee": "PER"} Subject2{"Bob Ray": "PER"}', TWO),
-    (
-        "a list of them",
-        '[Subject1{"Ann Lee": "PER"}, Subject2{"Bob Ray": "PER"}]',
-        TWO,
-    ),
+    ("a list of them", '[Subject1{"Ann Lee": "PER"}, Subject2{"Bob Ray": "PER"}]', TWO),
     ("none", '{"Ann Lee": "PER"}\n{"Bob Ray": "PER"}', TWO),
-    (
-        "twice the same",
-        'Subject1{"Ann Lee": "PER"}\nSubject1{"32": "DEM"}',
-        ONE,
-    ),
+    ("twice the same", 'Subject1{"Ann Lee": "PER"}\nSubject1{"32": "DEM"}', ONE),
     (
         "mentioned in prose",
         'I found Subject 1 and Subject 2:\nSubject1{"Ann Lee": "PER", "32": "DEM"}\nDone.',
         ONE,
     ),
-    (
-        "prose with brackets",
-        '[PER_1] speaks of {x}.\nSubject1{"Ann Lee": "PER", "32": "DEM"}',
-        ONE,
-    ),
+    ("prose with brackets", '[PER_1] speaks of {x}.\nSubject1{"Ann Lee": "PER", "32": "DEM"}', ONE),
     ("fence", '```\nSubject1{"Ann Lee": "PER", "32": "DEM"}\n```', ONE),
 ]
 
@@ -91,30 +79,14 @@ LINES: list[tuple[str, str, Subjects]] = [
         "Subject 1:\n* **Lee, Ray & Co** — ORG",
         ((("Lee, Ray & Co", "ORG"),),),
     ),
-    (
-        "type first",
-        "Subject1\n- PER: Ann Lee\n- Demographic: 32",
-        ONE,
-    ),
-    (
-        "one line",
-        "Subject 1: Ann Lee (PER), 32 (DEM)",
-        ONE,
-    ),
-    (
-        "no braces",
-        'Subject1: "Ann Lee": "PER", "32": "DEM"',
-        ONE,
-    ),
+    ("type first", "Subject1\n- PER: Ann Lee\n- Demographic: 32", ONE),
+    ("one line", "Subject 1: Ann Lee (PER), 32 (DEM)", ONE),
+    ("no braces", 'Subject1: "Ann Lee": "PER", "32": "DEM"', ONE),
     ("no label", "- Ann Lee: PER\n- 32: DEM", ONE),
 ]
 
 SHAPES: list[tuple[str, str, Subjects]] = [
-    (
-        "one object",
-        '{"Subject1": {"Ann Lee": "PER"}, "Subject2": {"Bob Ray": "PER"}}',
-        TWO,
-    ),
+    ("one object", '{"Subject1": {"Ann Lee": "PER"}, "Subject2": {"Bob Ray": "PER"}}', TWO),
     (
         "subjects of records",
         (
@@ -129,40 +101,16 @@ SHAPES: list[tuple[str, str, Subjects]] = [
         ONE,
     ),
     ("pairs", '[["Ann Lee", "PER"], ["32", "DEM"]]', ONE),
-    (
-        "tuples after a label",
-        "Subject1: [('Ann Lee', 'PER'), ('32', 'DEM')]",
-        ONE,
-    ),
-    (
-        "a list of lists",
-        '[[["Ann Lee", "PER"]], [["Bob Ray", "PER"]]]',
-        TWO,
-    ),
-    (
-        "a list of objects",
-        '[{"Ann Lee": "PER"}, {"Bob Ray": "PER"}]',
-        TWO,
-    ),
+    ("tuples after a label", "Subject1: [('Ann Lee', 'PER'), ('32', 'DEM')]", ONE),
+    ("a list of lists", '[[["Ann Lee", "PER"]], [["Bob Ray", "PER"]]]', TWO),
+    ("a list of objects", '[{"Ann Lee": "PER"}, {"Bob Ray": "PER"}]', TWO),
     ("type first", 'Subject1{"PER": ["Ann Lee"], "DEM": "32"}', ONE),
     ("attributes", 'Subject1{"Ann Lee": {"type": "PER"}, "32": "DEM"}', ONE),
     ("bare keys", "Subject1{Ann Lee: PER, 32: DEM}", ONE),
-    (
-        "a colon in a bare key",
-        "Subject1{10:30: DATETIME}",
-        ((("10:30", "DATETIME"),),),
-    ),
-    (
-        "full-width",
-        'Subject1｛"Ann Lee"："PER"，"32"："DEM"｝',
-        ONE,
-    ),
+    ("a colon in a bare key", "Subject1{10:30: DATETIME}", ((("10:30", "DATETIME"),),)),
+    ("full-width", 'Subject1｛"Ann Lee"："PER"，"32"："DEM"｝', ONE),
     ("arrows", 'Subject1{"Ann Lee" -> "PER", "32" => "DEM"}', ONE),
-    (
-        "single quotes",
-        "Subject1{'St. Brendan's': 'ORG'}",
-        ((("St. Brendan's", "ORG"),),),
-    ),
+    ("single quotes", "Subject1{'St. Brendan's': 'ORG'}", ((("St. Brendan's", "ORG"),),)),
 ]
 
 TYPES: list[tuple[str, str, str]] = [

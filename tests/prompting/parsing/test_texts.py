@@ -43,11 +43,7 @@ QUOTES: list[tuple[str, str, Texts]] = [
     ("escaped", r"[\"Acme\", \"Berlin\"]", ("Acme", "Berlin")),
     ("doubled", '[""Acme"", ""Berlin""]', ("Acme", "Berlin")),
     ("as in CSV", '["say ""hi"" now",]', ('say "hi" now',)),
-    (
-        "nested",
-        '["the "old" mill", "mill "old""]',
-        ('the "old" mill', 'mill "old"'),
-    ),
+    ("nested", '["the "old" mill", "mill "old""]', ('the "old" mill', 'mill "old"')),
     ("unknown escape", r'["C:\Users"]', (r"C:\Users",)),
     ("raw line break", '["Acme\nLtd"]', ("Acme\nLtd",)),
     ("half a surrogate pair", r'["\ud83d"]', ("\ufffd",)),
@@ -77,21 +73,13 @@ PUNCTUATION: list[tuple[str, str, Texts]] = [
 
 SHAPES: list[tuple[str, str, Texts]] = [
     ("answer object", '{"answer": ["Acme"]}', ("Acme",)),
-    (
-        "answer object with reasons",
-        '{"reasoning": ["She asks"], "entities": ["Acme"]}',
-        ("Acme",),
-    ),
+    ("answer object with reasons", '{"reasoning": ["She asks"], "entities": ["Acme"]}', ("Acme",)),
     ("records", '[{"text": "Acme", "type": "ORG"}]', ("Acme",)),
     ("text to type", '{"Acme": "ORG", "32": "DEM"}', ("Acme", "32")),
     ("label to text", '{"employer": "Acme"}', ("Acme",)),
     ("lists in a list", '[["Acme"], ["Berlin"]]', ("Acme", "Berlin")),
     ("empty object", "{}", ()),
-    (
-        "brackets beyond reason",
-        "[" * 30 + '"Acme"' + "]" * 30,
-        ("Acme",),
-    ),
+    ("brackets beyond reason", "[" * 30 + '"Acme"' + "]" * 30, ("Acme",)),
     ("boxed", r'\boxed{["Acme"]}', ("Acme",)),
 ]
 
@@ -111,16 +99,8 @@ MARKERS: list[tuple[str, str, Texts]] = [
         ("Acme",),
     ),
     ("nothing after the last", '### Answer: ["Acme"]\n### Answer:', ("Acme",)),
-    (
-        "prose after",
-        '### Answer: ["Acme"]\n\nI chose "Acme" because of [work].',
-        ("Acme",),
-    ),
-    (
-        "prose before the list",
-        '### Answer: The entities are ["Acme"].',
-        ("Acme",),
-    ),
+    ("prose after", '### Answer: ["Acme"]\n\nI chose "Acme" because of [work].', ("Acme",)),
+    ("prose before the list", '### Answer: The entities are ["Acme"].', ("Acme",)),
     ("fence", '```json\n["Acme"]\n```', ("Acme",)),
     ("fence after the marker", '### Answer:\n```\n["Acme"]\n```', ("Acme",)),
     ("byte-order mark", '\ufeff### Answer: ["Acme"]', ("Acme",)),
@@ -129,31 +109,15 @@ MARKERS: list[tuple[str, str, Texts]] = [
 NO_BRACKETS: list[tuple[str, str, Texts]] = [
     ("commas", "### Answer: Acme, $2,180", ("Acme", "$2,180")),
     ("quoted", '### Answer: "Acme", "Berlin"', ("Acme", "Berlin")),
-    (
-        "quoted, one a line",
-        '### Answer:\n"Acme"\n"Berlin"\n\nBoth are needed.',
-        ("Acme", "Berlin"),
-    ),
-    (
-        "quoted in a sentence",
-        '### Answer: She needs "Acme" and "Berlin".',
-        ("Acme", "Berlin"),
-    ),
-    (
-        "bullets",
-        "### Answer:\n- Acme\n- Smith, Lee & Co",
-        ("Acme", "Smith, Lee & Co"),
-    ),
+    ("quoted, one a line", '### Answer:\n"Acme"\n"Berlin"\n\nBoth are needed.', ("Acme", "Berlin")),
+    ("quoted in a sentence", '### Answer: She needs "Acme" and "Berlin".', ("Acme", "Berlin")),
+    ("bullets", "### Answer:\n- Acme\n- Smith, Lee & Co", ("Acme", "Smith, Lee & Co")),
     (
         "numbers and bold",
         '### Answer:\n1. **Acme** - her employer\n2. "Berlin"',
         ("Acme", "Berlin"),
     ),
-    (
-        "bullets without marker",
-        "- Acme\n- Berlin",
-        ("Acme", "Berlin"),
-    ),
+    ("bullets without marker", "- Acme\n- Berlin", ("Acme", "Berlin")),
     ("None", "### Answer: None", ()),
     ("N/A", "### Answer: N/A", ()),
     ("a sentence for nothing", "### Answer: No PII is needed.", ()),
