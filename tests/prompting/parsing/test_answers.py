@@ -30,28 +30,34 @@ entities = st.tuples(texts, st.sampled_from([pii_type.value for pii_type in PiiT
 
 
 @pytest.mark.parametrize(
-    ("finish", "status"), [(Finish.FILTER, Status.FILTERED), (Finish.REFUSAL, Status.REFUSED)]
-)
-@pytest.mark.parametrize("answer", ["", RELATED, DETECTION])
-def test_the_finish_reason_settles_what_was_blocked(
-    finish: Finish, status: Status, answer: str
-) -> None:
-    assert parse_related(answer, finish) == Parsed(None, status)
-    assert parse_detection(answer, finish) == Parsed(None, status)
-
-
-@pytest.mark.parametrize("answer", ["", " \n\t", "<think>hm</think>\n", "hm</think>"])
-@pytest.mark.parametrize(
-    ("finish", "status"),
+    ("answer", "finish", "status"),
     [
-        (Finish.STOP, Status.EMPTY),
-        (Finish.UNKNOWN, Status.EMPTY),
-        (Finish.LENGTH, Status.TRUNCATED),
+        *((each, Finish.FILTER, Status.FILTERED) for each in ("", RELATED, DETECTION)),
+        *((each, Finish.REFUSAL, Status.REFUSED) for each in ("", RELATED, DETECTION)),
+        *(
+            (blank, finish, status)
+            for blank in ("", " \n\t", "<think>hm</think>\n", "hm</think>")
+            for finish, status in (
+                (Finish.STOP, Status.EMPTY),
+                (Finish.UNKNOWN, Status.EMPTY),
+                (Finish.LENGTH, Status.TRUNCATED),
+            )
+        ),
+        (f"<think>So:\n{RELATED}\n{DETECTION}", Finish.STOP, Status.MALFORMED),
+        (f"<think>So:\n{RELATED}\n{DETECTION}", Finish.LENGTH, Status.TRUNCATED),
+        ("I'm sorry, but I can't help with that.", Finish.STOP, Status.REFUSED),
+        ("I’m sorry, I cannot process personal information.", Finish.STOP, Status.REFUSED),
+        ("I cannot assist with identifying individuals.", Finish.STOP, Status.REFUSED),
+        ("As an AI language model, I do not handle it.", Finish.STOP, Status.REFUSED),
+        ("I must decline this request.", Finish.STOP, Status.REFUSED),
+        ("<think>Risky.</think>I won't share personal details.", Finish.STOP, Status.REFUSED),
+        # Words of a refusal alone are none, nor is one far into the text.
+        ("She works as an AI engineer in a lab.", Finish.STOP, Status.MALFORMED),
+        ("I cannot identify any fitting text.", Finish.STOP, Status.MALFORMED),
+        ("The text is about work. " * 20 + "I cannot help.", Finish.STOP, Status.MALFORMED),
     ],
 )
-def test_blank_is_empty_unless_the_length_was_spent(
-    answer: str, finish: Finish, status: Status
-) -> None:
+def test_what_is_no_answer(answer: str, finish: Finish, status: Status) -> None:
     assert parse_related(answer, finish) == Parsed(None, status)
     assert parse_detection(answer, finish) == Parsed(None, status)
 
@@ -72,55 +78,16 @@ def test_thought_is_removed_and_no_repair(thought: str) -> None:
     assert parse_detection(thought + DETECTION) == Parsed(((("Ann Lee", "PER"),),), Status.OK)
 
 
-def test_thought_after_the_answer_is_removed() -> None:
-    parsed = parse_related(RELATED + '\n<think>or ["Bonn"]?</think>')
-    assert parsed == Parsed(("Acme",), Status.OK)
-
-
 @pytest.mark.parametrize(
-    ("finish", "status"), [(Finish.STOP, Status.MALFORMED), (Finish.LENGTH, Status.TRUNCATED)]
-)
-def test_a_thought_that_never_ends_holds_no_answer(finish: Finish, status: Status) -> None:
-    assert parse_related(f"<think>So:\n{RELATED}", finish) == Parsed(None, status)
-    assert parse_detection(f"<think>So:\n{DETECTION}", finish) == Parsed(None, status)
-
-
-@pytest.mark.parametrize(
-    "answer",
+    ("answer", "parsed"),
     [
-        "I'm sorry, but I can't help with that.",
-        "I’m sorry, I cannot process personal information.",
-        "I cannot assist with identifying individuals.",
-        "As an AI language model, I do not handle personal data.",
-        "I must decline this request.",
-        "<think>Risky.</think>I won't share personal details.",
+        (f'{RELATED}\n<think>or ["Bonn"]?</think>', Parsed(("Acme",), Status.OK)),
+        (f"I can't share more than this.\n{RELATED}", Parsed(("Acme",), Status.OK)),
+        ("### Answer: I'm sorry, but I can't help.", Parsed(None, Status.REFUSED)),
     ],
 )
-def test_a_refusal_is_not_malformed(answer: str) -> None:
-    assert parse_related(answer) == Parsed(None, Status.REFUSED)
-    assert parse_detection(answer) == Parsed(None, Status.REFUSED)
-
-
-def test_a_refusal_after_the_marker_is_no_item() -> None:
-    parsed = parse_related("### Answer: I'm sorry, but I can't help.")
-    assert parsed == Parsed(None, Status.REFUSED)
-
-
-def test_an_answer_counts_although_it_begins_like_a_refusal() -> None:
-    parsed = parse_related(f"I can't share more than this.\n{RELATED}")
-    assert parsed == Parsed(("Acme",), Status.OK)
-
-
-@pytest.mark.parametrize(
-    "answer", ["She works as an AI engineer in a lab.", "I cannot identify any fitting text."]
-)
-def test_words_of_a_refusal_alone_are_none(answer: str) -> None:
-    assert parse_related(answer).status is Status.MALFORMED
-
-
-def test_a_refusal_far_into_the_text_is_malformed() -> None:
-    answer = "The text is about work. " * 20 + "I cannot help."
-    assert parse_related(answer).status is Status.MALFORMED
+def test_thought_and_refusals_around_a_list(answer: str, parsed: Parsed[tuple[str, ...]]) -> None:
+    assert parse_related(answer) == parsed
 
 
 @pytest.mark.parametrize(
@@ -155,11 +122,6 @@ def test_the_answer_is_read_and_its_reasoning_is_not() -> None:
     answer = '{"thought": "### Answer: [\\"40\\"]", "answer": ["32", "Acme"]}'
 
     assert parse_structured_related(answer) == Parsed(("32", "Acme"), Status.OK)
-
-
-def test_nothing_is_an_answer() -> None:
-    assert parse_structured_detection('{"subjects": []}').payload == ()
-    assert parse_structured_related('{"answer": []}').payload == ()
 
 
 @given(st.lists(st.lists(entities, max_size=3), max_size=3))
@@ -200,24 +162,12 @@ def test_how_it_ended_tells_what_became_of_it(text: str, finish: Finish, status:
     assert parse_structured_detection(text, finish).status is status
 
 
-@pytest.mark.parametrize("answer", ['### Answer: ["32"]', '```json\n{"answer": ["32"]}\n```'])
-def test_what_the_prompts_parser_repairs_is_malformed_here(answer: str) -> None:
-    assert parse_related(answer).payload == ("32",)
-    assert parse_structured_related(answer) == Parsed(None, Status.MALFORMED)
-
-
-def test_the_lines_of_the_prompt_are_malformed_here() -> None:
-    answer = 'Subject1{"Ann Lee": "PER"}'
-
-    assert parse_detection(answer).status is Status.OK
-    assert parse_structured_detection(answer).status is Status.MALFORMED
-
-
 @pytest.mark.parametrize(
     "answer",
     [
         "[]",
         "null",
+        DETECTION,
         '{"subjects": {}}',
         '{"subjects": [], "note": ""}',
         '{"subjects": [[]]}',
@@ -241,6 +191,8 @@ def test_json_of_another_shape_holds_no_subjects(answer: str) -> None:
     [
         "[]",
         "{}",
+        RELATED,
+        '```json\n{"answer": ["32"]}\n```',
         '{"answer": "32"}',
         '{"answer": [32]}',
         '{"answer": [null]}',

@@ -124,11 +124,21 @@ TYPES: list[tuple[str, str, str]] = [
     ("blank", '""', ""),
 ]
 
+OTHERS: list[tuple[str, str, Subjects]] = [
+    ("no types", 'Subject1["Ann Lee", "32 years"]', ((("Ann Lee", ""), ("32 years", "")),)),
+    ("nothing in one of two", 'Subject1: None\nSubject2: {"Bob Ray": "PER"}', ((), (BOB,))),
+    ("an empty list", "[]", ()),
+    ("an empty object", "{}", ()),
+    ("None", "None", ()),
+    ("a sentence for nothing", "No PII found.", ()),
+]
+
 REPAIRED = [
     *((f"labels: {name}", *rest) for name, *rest in LABELS),
     *((f"versions: {name}", *rest) for name, *rest in VERSIONS),
     *((f"lines: {name}", *rest) for name, *rest in LINES),
     *((f"shape: {name}", *rest) for name, *rest in SHAPES),
+    *OTHERS,
 ]
 
 
@@ -153,23 +163,6 @@ def test_types_are_read_as_what_they_mean(written: str, meant: str) -> None:
     assert parsed == Parsed(((("x", meant),),), Status.REPAIRED)
 
 
-def test_texts_without_types_keep_an_empty_one() -> None:
-    parsed = parse_detection('Subject1["Ann Lee", "32 years"]')
-    assert parsed.payload == ((("Ann Lee", ""), ("32 years", "")),)
-    assert parsed.status is Status.REPAIRED
-
-
-@pytest.mark.parametrize("answer", ["[]", "{}", "None", "No PII found."])
-def test_an_explicit_nothing_has_no_subjects(answer: str) -> None:
-    assert parse_detection(answer) == Parsed((), Status.REPAIRED)
-
-
-def test_a_subject_with_nothing_is_a_subject() -> None:
-    parsed = parse_detection('Subject1: None\nSubject2: {"Bob Ray": "PER"}')
-    assert parsed.payload == ((), (BOB,))
-    assert parsed.status is Status.REPAIRED
-
-
 @pytest.mark.parametrize(
     ("answer", "subjects", "cut"),
     [
@@ -192,10 +185,10 @@ def test_a_cut_is_repaired_unless_the_length_was_spent(
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param("Let me read the text. The first speaker", id="before the answer"),
-        pytest.param('Subject1{"Ann Lee": "PER"}\nSubject2', id="after a label"),
-        pytest.param("Subject 1\n- Ann Lee: PER\n- 3", id="in bullets"),
-        pytest.param("- Ann Lee: PER\n- 32: D", id="in bullets without a label"),
+        "Let me read the text. The first speaker",
+        'Subject1{"Ann Lee": "PER"}\nSubject2',
+        "Subject 1\n- Ann Lee: PER\n- 3",
+        "- Ann Lee: PER\n- 32: D",
     ],
 )
 def test_an_unfinished_answer_of_full_length_is_truncated(answer: str) -> None:

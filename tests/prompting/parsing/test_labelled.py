@@ -50,23 +50,20 @@ def test_what_is_repaired(said: str) -> None:
     assert parse_labelled(said, LABELS) == Parsed(ANN, Status.REPAIRED)
 
 
-def test_an_answer_that_breaks_off_is_cut() -> None:
-    said = '{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]'
-
-    assert parse_labelled(said, LABELS) == Parsed(ANN, Status.REPAIRED, cut=True)
-
-
-def test_a_label_that_was_not_asked_for_stays() -> None:
-    assert parse_labelled('{"PII": {"pet": ["Rex"]}}', LABELS) == Parsed(
-        ((("Rex", "PET"),),), Status.REPAIRED
-    )
-
-
-def test_words_for_nothing() -> None:
-    found = Parsed((), Status.REPAIRED)
-
-    assert parse_labelled("None", LABELS) == found
-    assert parse_labelled("There is no PII.", LABELS).status is Status.MALFORMED
+@pytest.mark.parametrize(
+    ("said", "parsed"),
+    [
+        (
+            '{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]',
+            Parsed(ANN, Status.REPAIRED, cut=True),
+        ),
+        # A label that was not asked for stays.
+        ('{"PII": {"pet": ["Rex"]}}', Parsed(((("Rex", "PET"),),), Status.REPAIRED)),
+        ("None", Parsed((), Status.REPAIRED)),
+    ],
+)
+def test_other_repairs(said: str, parsed: object) -> None:
+    assert parse_labelled(said, LABELS) == parsed
 
 
 @pytest.mark.parametrize(
@@ -75,6 +72,7 @@ def test_words_for_nothing() -> None:
         ("", Finish.STOP, Status.EMPTY),
         ("", Finish.FILTER, Status.FILTERED),
         ("I cannot help with that.", Finish.STOP, Status.REFUSED),
+        ("There is no PII.", Finish.STOP, Status.MALFORMED),
         ("Ann is 32.", Finish.STOP, Status.MALFORMED),
         ('{"answer": ["Ann"]}', Finish.STOP, Status.MALFORMED),
         ('{"PII": "none"}', Finish.STOP, Status.MALFORMED),

@@ -123,12 +123,6 @@ NO_BRACKETS: list[tuple[str, str, Texts]] = [
     ("a sentence for nothing", "### Answer: No PII is needed.", ()),
 ]
 
-CUT_OFF: list[tuple[str, str, Texts]] = [
-    ("in a text", '### Answer: ["Acme", "Ber', ("Acme",)),
-    ("after a text", '### Answer: ["Acme", "Berlin"', ("Acme", "Berlin")),
-    ("in a bare text", "### Answer: ['Acme', Ber", ("Acme",)),
-]
-
 REPAIRED = [
     *((f"quotes: {name}", f"### Answer: {body}", *rest) for name, body, *rest in QUOTES),
     *((f"punctuation: {name}", f"### Answer: {body}", *rest) for name, body, *rest in PUNCTUATION),
@@ -154,7 +148,12 @@ def test_other_forms_are_repaired(answer: str, texts: Texts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "texts"), [pytest.param(*row[1:], id=row[0]) for row in CUT_OFF]
+    ("answer", "texts"),
+    [
+        ('### Answer: ["Acme", "Ber', ("Acme",)),
+        ('### Answer: ["Acme", "Berlin"', ("Acme", "Berlin")),
+        ("### Answer: ['Acme', Ber", ("Acme",)),
+    ],
 )
 def test_a_cut_is_repaired_unless_the_length_was_spent(answer: str, texts: Texts) -> None:
     parsed = parse_related(answer, Finish.STOP)
@@ -165,12 +164,12 @@ def test_a_cut_is_repaired_unless_the_length_was_spent(answer: str, texts: Texts
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param("### Thought: she asks about", id="before the marker"),
-        pytest.param('Options: ["Acme", "Berlin"]. Of these she', id="after a draft"),
-        pytest.param('### Answer: ["Acme"]\n### Answer:', id="in the last of two"),
-        pytest.param("### Answer:\n- Acme\n- Ber", id="in bullets"),
-        pytest.param("### Answer: Acme, Ber", id="in plain text"),
-        pytest.param("### Answer: [", id="after the bracket"),
+        "### Thought: she asks about",
+        'Options: ["Acme", "Berlin"]. Of these she',
+        '### Answer: ["Acme"]\n### Answer:',
+        "### Answer:\n- Acme\n- Ber",
+        "### Answer: Acme, Ber",
+        "### Answer: [",
     ],
 )
 def test_an_unfinished_answer_of_full_length_is_truncated(answer: str) -> None:
