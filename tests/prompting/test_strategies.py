@@ -48,23 +48,24 @@ def prompt_file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_placeholders_are_filled(tmp_path: Path) -> None:
-    template = load_template(prompt_file(tmp_path, "D: {{description}}\nQ: {{query}}\n"), FIELDS)
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("\n D: {{description}}\nQ: {{query}}\n\n", "D: Ann\nQ: Why?"),
+        ("{{query}} {{description}} {{query}}", "Why? Ann Why?"),
+        # Single braces and dollars are text.
+        (
+            'Subject1{"text": "TYPE"} }} $query ${query} $$ {{query}} {{description}}',
+            'Subject1{"text": "TYPE"} }} $query ${query} $$ Why? Ann',
+        ),
+    ],
+)
+def test_placeholders_are_filled_and_white_space_around_is_removed(
+    tmp_path: Path, text: str, rendered: str
+) -> None:
+    template = load_template(prompt_file(tmp_path, text), FIELDS)
 
-    assert template.render({"description": "Ann", "query": "Why?"}) == "D: Ann\nQ: Why?"
-
-
-def test_a_placeholder_may_stand_twice(tmp_path: Path) -> None:
-    template = load_template(prompt_file(tmp_path, "{{query}} {{query}}"), frozenset({"query"}))
-
-    assert template.render({"query": "Why?"}) == "Why? Why?"
-
-
-def test_single_braces_and_dollars_are_text(tmp_path: Path) -> None:
-    text = 'Subject1{"text": "TYPE"} }} $query ${query} $$ {{query}}'
-    template = load_template(prompt_file(tmp_path, text), frozenset({"query"}))
-
-    assert template.render({"query": "?"}) == 'Subject1{"text": "TYPE"} }} $query ${query} $$ ?'
+    assert template.render({"description": "Ann", "query": "Why?"}) == rendered
 
 
 @given(st.text(), st.text())
@@ -118,20 +119,20 @@ def test_a_prompt_that_does_not_fit_its_strategy(tmp_path: Path, text: str, what
     assert str(caught.value) == f"{path}: {what}"
 
 
-def test_a_prompt_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="No such file or directory"):
-        load_template(tmp_path / "naive.txt", FIELDS)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file or directory"),
+        (b"\xff{{description}}{{query}}", r"naive\.txt: .*invalid start byte"),
+    ],
+)
+def test_a_prompt_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
+    path = tmp_path / "naive.txt"
+    if content is not None:
+        path.write_bytes(content)
 
-
-def test_a_prompt_that_is_no_utf8(tmp_path: Path) -> None:
-    (tmp_path / "naive.txt").write_bytes(b"\xff{{description}}{{query}}")
-
-    with pytest.raises(PromptError, match=r"naive\.txt: .*invalid start byte"):
-        load_template(tmp_path / "naive.txt", FIELDS)
-
-
-def test_white_space_around_a_prompt_is_not_sent(tmp_path: Path) -> None:
-    assert read_prompt_text(prompt_file(tmp_path, "\n  text \n\n")) == "text"
+    with pytest.raises(PromptError, match=message):
+        load_template(path, FIELDS)
 
 
 def test_the_hash_of_one_text() -> None:
@@ -177,21 +178,21 @@ def prompts(tmp_path: Path) -> Path:
     return shutil.copytree(PROMPTS, tmp_path / "prompts")
 
 
-@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
-def test_what_is_sent(strategy: Strategy, assert_golden: Callable[[str, str], None]) -> None:
-    (message,) = load_prompt(strategy).messages(SAMPLE)
-
-    assert message.role == "user"
-    assert_golden(f"prompts/{strategy.name}.txt", message.content + "\n")
-
-
-@pytest.mark.parametrize("strategy", FORMED, ids=lambda strategy: strategy.name)
-def test_what_is_sent_with_a_schema(
-    strategy: Strategy, assert_golden: Callable[[str, str], None]
+@pytest.mark.parametrize(
+    ("strategy", "output", "name"),
+    [
+        *((each, "text", each.name) for each in ALL),
+        *((each, "schema", f"{each.name}+schema") for each in FORMED),
+    ],
+)
+def test_what_is_sent(
+    strategy: Strategy, output: Output, name: str, assert_golden: Callable[[str, str], None]
 ) -> None:
-    (message,) = load_prompt(strategy, output="schema").messages(SAMPLE)
+    prompt = load_prompt(strategy, output=output)
+    (message,) = prompt.messages(SAMPLE)
 
-    assert_golden(f"prompts/{strategy.name}+schema.txt", message.content + "\n")
+    assert (prompt.name, message.role) == (name, "user")
+    assert_golden(f"prompts/{name}.txt", message.content + "\n")
 
 
 def test_a_text_is_written_into_no_schema() -> None:
@@ -214,14 +215,9 @@ def test_the_strategies_of_the_paper_and_ours() -> None:
     detecting = [each.name for each in ALL if each.task is Task.DETECTION]
     assert detecting == ["detection", "json"]
     assert {each.task for each in ALL} == set(Task) - {Task.MASKING}
-
-
-def test_only_the_strategy_that_is_told_gold_is_an_oracle() -> None:
+    # Only the one that is told gold is an oracle.
     assert [strategy.name for strategy in ALL if strategy.oracle] == ["naive-choice"]
     assert [strategy.name for strategy in ALL if "choices" in strategy.fields] == ["naive-choice"]
-
-
-def test_only_the_vote_is_asked_several_times() -> None:
     assert [strategy.name for strategy in ALL if strategy.voted] == ["self-consistency-vote"]
 
 
@@ -245,14 +241,16 @@ def test_a_sample_without_query_can_be_detected() -> None:
     assert "Description:\nAnn Lee is 32.\n" in message.content
 
 
-def test_the_near_match_of_an_unknown_strategy_is_offered() -> None:
-    with pytest.raises(UnknownNameError, match=r"^unknown strategy 'self_cot'; did you mean 'self"):
-        get_strategy("self_cot")
-
-
-def test_detection_is_no_strategy() -> None:
-    with pytest.raises(UnknownNameError, match=r"^unknown strategy 'detection' \(allowed: naive, "):
-        get_strategy("detection")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("self_cot", "^unknown strategy 'self_cot'; did you mean 'self"),
+        ("detection", r"^unknown strategy 'detection' \(allowed: naive, "),
+    ],
+)
+def test_an_unknown_strategy(name: str, message: str) -> None:
+    with pytest.raises(UnknownNameError, match=message):
+        get_strategy(name)
 
 
 def test_each_prompt_has_its_own_hash() -> None:
@@ -273,54 +271,34 @@ def test_the_vote_is_asked_what_self_cot_asks(output: Output) -> None:
 
 
 @pytest.mark.parametrize("strategy", FORMED, ids=lambda strategy: strategy.name)
-def test_a_schema_adds_one_paragraph_and_a_name(strategy: Strategy) -> None:
-    text, schema = load_prompt(strategy), load_prompt(strategy, output="schema")
-    (before,), (after,) = text.messages(SAMPLE), schema.messages(SAMPLE)
+def test_a_schema_adds_one_paragraph_with_its_keys_in_order(strategy: Strategy) -> None:
+    schema = load_prompt(strategy, output="schema")
+    (before,), (after,) = load_prompt(strategy).messages(SAMPLE), schema.messages(SAMPLE)
 
-    assert (text.name, text.schema) == (strategy.name, None)
-    assert (schema.name, schema.schema) == (f"{strategy.name}+schema", answer_schema(strategy))
-    assert after.content.startswith(before.content + "\n\n")
-    added = after.content.removeprefix(before.content).strip()
-    assert "\n" not in added
-    assert "JSON object" in added
-
-
-def test_the_paragraph_names_every_key_of_its_schema_in_their_order() -> None:
-    for strategy in FORMED:
-        prompt = load_prompt(strategy, output="schema")
-        assert prompt.schema is not None
-        places = [prompt.instruction.find(f'"{key}"') for key in prompt.schema.schema["required"]]
-        assert -1 not in places
-        assert places == sorted(places)
-
-
-def test_the_paragraph_is_in_the_hash(prompts: Path) -> None:
-    text = load_prompt(DETECTION, prompts)
-    schema = load_prompt(DETECTION, prompts, output="schema")
-    (prompts / "schema.subjects.txt").write_text("As JSON.", encoding="utf-8")
-
-    assert load_prompt(DETECTION, prompts).sha256 == text.sha256
-    assert load_prompt(DETECTION, prompts, output="schema").sha256 != schema.sha256
+    assert schema.schema == answer_schema(strategy)
+    assert after.content == f"{before.content}\n\n{schema.instruction}"
+    assert "\n" not in schema.instruction
+    assert "JSON object" in schema.instruction
+    places = [schema.instruction.find(f'"{key}"') for key in schema.schema.schema["required"]]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
 def test_the_hash_changes_with_every_text_of_the_prompt(prompts: Path, strategy: Strategy) -> None:
     names = [f"{strategy.text or strategy.name}.txt", *filter(None, [strategy.demonstrations])]
-    hashes = {load_prompt(strategy, prompts).sha256}
+    output: Output = "text"
+    if strategy in FORMED:
+        names.append(f"schema.{answer_schema(strategy).name}.txt")
+        output = "schema"
+    hashes = {load_prompt(strategy, prompts, output).sha256}
 
     for name in names:
         with (prompts / name).open("a", encoding="utf-8") as file:
             file.write(".")
-        hashes.add(load_prompt(strategy, prompts).sha256)
+        hashes.add(load_prompt(strategy, prompts, output).sha256)
 
     assert len(hashes) == len(names) + 1
-
-
-def test_the_hash_does_not_change_with_another_prompt(prompts: Path) -> None:
-    before = load_prompt(STRATEGIES["naive"], prompts).sha256
-    (prompts / "self-cot.txt").write_text("{{description}} {{query}}")
-
-    assert load_prompt(STRATEGIES["naive"], prompts).sha256 == before
 
 
 def test_demonstrations_that_are_not_there(prompts: Path) -> None:
@@ -387,39 +365,37 @@ def instance(schema: Mapping[str, Any]) -> Any:
             return schema.get("enum", ["32"])[0]
 
 
-def test_the_schema_of_detection() -> None:
-    schema = answer_schema(DETECTION)
-
-    assert schema.name == "subjects"
-    assert instance(schema.schema) == {"subjects": [{"entities": [{"text": "32", "type": "PER"}]}]}
-    enums = [node["enum"] for node in nodes(schema.schema) if "enum" in node]
-    assert enums == [["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"]]
-
-
-def test_the_schema_of_labels_has_each_of_them() -> None:
-    schema = answer_schema(STRATEGIES["json"], ["AGE", "SEX"])
-
-    assert schema.name == "pii"
-    assert instance(schema.schema) == {"PII": {"AGE": ["32"], "SEX": ["32"]}}
-
-
 @pytest.mark.parametrize(
-    ("strategy", "keys"),
+    ("strategy", "name", "answer"),
     [
-        ("naive", ["answer"]),
-        ("naive-choice", ["answer"]),
-        ("self-cot", ["thought", "answer"]),
-        ("auto-cot", ["thought", "answer"]),
-        ("self-consistency", ["reflections", "summary", "answer"]),
-        ("ps-cot", ["plan", "thought", "answer"]),
-        ("self-consistency-vote", ["thought", "answer"]),
+        (DETECTION, "subjects", {"subjects": [{"entities": [{"text": "32", "type": "PER"}]}]}),
+        (STRATEGIES["json"], "pii", {"PII": {"AGE": ["32"], "SEX": ["32"]}}),
+        *(
+            (STRATEGIES[strategy], "_".join(keys), dict.fromkeys(keys, "32") | {"answer": ["32"]})
+            for strategy, keys in {
+                "naive": ["answer"],
+                "naive-choice": ["answer"],
+                "self-cot": ["thought", "answer"],
+                "auto-cot": ["thought", "answer"],
+                "self-consistency": ["reflections", "summary", "answer"],
+                "ps-cot": ["plan", "thought", "answer"],
+                "self-consistency-vote": ["thought", "answer"],
+            }.items()
+        ),
     ],
 )
-def test_reasoning_stands_before_the_answer(strategy: str, keys: list[str]) -> None:
-    schema = answer_schema(STRATEGIES[strategy])
+def test_the_schema_of_an_answer(strategy: Strategy, name: str, answer: dict[str, Any]) -> None:
+    schema = answer_schema(strategy, ["AGE", "SEX"])
 
-    assert list(json.loads(json.dumps(schema.schema))["properties"]) == keys
-    assert schema.name == "_".join(keys)
+    assert schema.name == name
+    # In this order: reasoning stands before the answer.
+    assert json.dumps(instance(schema.schema)) == json.dumps(answer)
+
+
+def test_the_schema_of_detection_has_the_types() -> None:
+    enums = [node["enum"] for node in nodes(answer_schema(DETECTION).schema) if "enum" in node]
+
+    assert enums == [["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"]]
 
 
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
