@@ -24,10 +24,13 @@ from tests import anthropic_replies, mistral_replies, protocol_server
 from tests.protocol_server import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from pii_bench.models.base import Completion, Model
+    from pii_bench.models.base import Completion, Model, Outcome
     from pii_bench.models.service import ServiceModel
+    from tests.protocol_server import ProtocolServer
+
+    Connect = Callable[[str, float], Model]
 
 KEY: Final = "planted-key-0123456789"
 
@@ -95,16 +98,10 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The adapter of one provider.
-
-    Attributes:
-        name: of the provider.
-        connect: returns a model for a base URL and a timeout in seconds.
-        dialect: the replies of its server.
-    """
+    """The adapter of one provider: `connect` takes a base URL and a timeout in seconds."""
 
     name: str
-    connect: Callable[[str, float], Model]
+    connect: Connect
     dialect: Dialect
 
 
@@ -216,32 +213,69 @@ SERVICES: Final[Mapping[str, Adapter]] = {
 }
 
 
+def ask(
+    connect: Connect, url: str, request: Request = REQUEST, *, timeout: float = 5.0, times: int = 1
+) -> Completion:
+    """Send a request so many times at once with a new model; return the first answer."""
+
+    async def run() -> Completion:
+        model = connect(url, timeout)
+        try:
+            answers = await asyncio.gather(*[model.complete(request) for _ in range(times)])
+        finally:
+            await model.close()
+        return answers[0]
+
+    return asyncio.run(run())
+
+
+def failure_of(connect: Connect, url: str, *, timeout: float = 5.0) -> Exception:
+    with pytest.raises((CallError, ProviderRefusedError)) as caught:
+        ask(connect, url, timeout=timeout)
+    return caught.value
+
+
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """Makes calls, each with a new model.
+class Asker:
+    """Calls the models of an adapter against a scripted server."""
 
-    Attributes:
-        connect: returns a model for a base URL and a timeout in seconds.
-    """
+    connect: Connect
+    server: ProtocolServer
 
-    connect: Callable[[str, float], Model]
-
-    def ask(
-        self, url: str, request: Request = REQUEST, *, timeout: float = 5.0, times: int = 1
+    def __call__(
+        self, reply: Reply, *, request: Request = REQUEST, timeout: float = 5.0, times: int = 1
     ) -> Completion:
-        """Send a request so many times at once; return the first answer."""
+        self.server.script(reply)
+        return ask(self.connect, self.server.url, request, timeout=timeout, times=times)
 
-        async def run() -> Completion:
-            model = self.connect(url, timeout)
+    def failure(self, reply: Reply, *, timeout: float = 5.0) -> str:
+        self.server.script(reply)
+        return str(failure_of(self.connect, self.server.url, timeout=timeout))
+
+    def outcomes(self, replies: Iterable[Reply]) -> list[Outcome]:
+        """Return the outcomes of one model for several replies."""
+
+        async def run() -> list[Outcome]:
+            model = self.connect(self.server.url, 5.0)
+            outcomes: list[Outcome] = []
             try:
-                answers = await asyncio.gather(*[model.complete(request) for _ in range(times)])
+                for reply in replies:
+                    self.server.script(reply)
+                    try:
+                        outcomes.append(await model.complete(REQUEST))
+                    except (CallError, ProviderRefusedError) as error:
+                        outcomes.append(error)
             finally:
                 await model.close()
-            return answers[0]
+            return outcomes
 
         return asyncio.run(run())
 
-    def failure_of(self, url: str, *, timeout: float = 5.0) -> Exception:
-        with pytest.raises((CallError, ProviderRefusedError)) as caught:
-            self.ask(url, timeout=timeout)
-        return caught.value
+    def failures(self, replies: Iterable[Reply]) -> list[str]:
+        """Return the errors for several replies, with the wait that the server asks for."""
+        return [
+            f"{outcome} {outcome.retry_after or ''}".rstrip()
+            if isinstance(outcome, CallError)
+            else str(outcome)
+            for outcome in self.outcomes(replies)
+        ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.models.adapters import SERVICES, Adapter, Asker
 from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 def server() -> Iterator[ProtocolServer]:
     with ProtocolServer() as server:
         yield server
+
+
+@pytest.fixture
+def adapter(request: pytest.FixtureRequest) -> Adapter:
+    return SERVICES[request.param]
+
+
+@pytest.fixture
+def ask(adapter: Adapter, server: ProtocolServer) -> Asker:
+    return Asker(adapter.connect, server)
 
 
 @pytest.fixture(autouse=True, scope="package")

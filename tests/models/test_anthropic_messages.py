@@ -18,7 +18,6 @@ from pii_bench.models.base import (
 from pii_bench.models.batch import Absence
 from tests.anthropic_replies import (
     error_body,
-    failure,
     message,
     message_body,
     text_block,
@@ -26,65 +25,63 @@ from tests.anthropic_replies import (
 )
 from tests.batch_protocols import AnthropicBatches
 from tests.batch_server import Fault
-from tests.models.adapters import MESSAGES, SERVICES, Calls
+from tests.models.adapters import MESSAGES, SERVICES, Adapter, Asker
 from tests.models.batch_cases import CASES, TAG, request, submit_and_read
 from tests.protocol_server import ProtocolServer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.base import Outcome
-
-ask = Calls(SERVICES["anthropic"].connect).ask
+    from pii_bench.models.base import Role
 
 
-class TestRequest:
-    def test_with_a_temperature_the_last_version_that_has_one_is_used(
-        self, server: ProtocolServer
-    ) -> None:
-        server.script(message())
-        ask(server.url)
-        assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
-
-    def test_without_a_temperature_the_newest_version_is_used(self, server: ProtocolServer) -> None:
-        server.script(message())
-        ask(server.url, Request("s1", "naive", MESSAGES, Sampling(None, max_tokens=128_000)))
-        (request,) = server.requests
-        assert request.headers["anthropic-version"] == "2026-10-21"
-        # No streaming either, however long the answer may be.
-        assert request.body.keys() == {"model", "max_tokens", "system", "messages"}
+@pytest.fixture
+def adapter() -> Adapter:
+    return SERVICES["anthropic"]
 
 
-class TestRequestBody:
-    def test_messages_keep_their_order_without_a_system_prompt(self) -> None:
-        messages = (Message("user", "1"), Message("assistant", "2"), Message("user", "3"))
-        body = request_body("m", Request("s", "p", messages, Sampling()))
-        assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
-        assert "system" not in body
-
-    def test_several_system_prompts_are_joined(self) -> None:
-        messages = (Message("system", "A."), Message("user", "Hi"), Message("system", "B."))
-        body = request_body("m", Request("s", "p", messages, Sampling()))
-        assert body["system"] == "A.\n\nB."
-        assert body["messages"] == [{"role": "user", "content": "Hi"}]
-
-
-def test_no_telemetry_span_is_opened(
-    server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("temperature", "version"),
+    # The last version that has a temperature, and the newest one.
+    [(0.0, "2023-06-01"), (None, "2026-10-21")],
+)
+def test_the_version_depends_on_the_temperature(
+    ask: Asker, server: ProtocolServer, temperature: float | None, version: str
 ) -> None:
+    sampling = Sampling(temperature, max_tokens=128_000)
+    ask(message(), request=Request("s1", "naive", MESSAGES, sampling))
+    (request,) = server.requests
+    assert request.headers["anthropic-version"] == version
+    # No streaming either, however long the answer may be.
+    sent = {"temperature"} if temperature is not None else set()
+    assert request.body.keys() == {"model", "max_tokens", "system", "messages"} | sent
+
+
+@pytest.mark.parametrize(
+    ("roles", "system", "sent"),
+    [
+        (["user", "assistant", "user"], None, [0, 1, 2]),
+        (["system", "user", "system"], "0\n\n2", [1]),
+    ],
+)
+def test_system_prompts_are_joined_and_other_messages_keep_their_order(
+    roles: list[Role], system: str | None, sent: list[int]
+) -> None:
+    messages = tuple(Message(role, str(number)) for number, role in enumerate(roles))
+    body = request_body("m", Request("s", "p", messages, Sampling()))
+    assert body.get("system") == system
+    assert body["messages"] == [{"role": roles[number], "content": str(number)} for number in sent]
+
+
+def test_no_telemetry_span_is_opened(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")
     tracers: list[object] = []
     monkeypatch.setattr("opentelemetry.trace.get_tracer", tracers.append)
-    server.script(message())
-    assert ask(server.url).text == "hello"
+    assert ask(message()).text == "hello"
     assert tracers == []
 
 
 class TestAnswers:
-    def test_a_filter_error_is_an_empty_answer(self) -> None:
-        reply = failure(400, text="Output blocked by content filtering policy")
-        assert outcome_of(reply) == Completion(text="", finish=Finish.FILTER)
-
     @pytest.mark.parametrize(
         ("blocks", "text", "reasoning"),
         [
@@ -117,82 +114,12 @@ class TestAnswers:
             input_tokens=125, output_tokens=40, reasoning_tokens=30, cached_tokens=100
         )
 
-    @pytest.mark.parametrize("usage", [{"input_tokens": 5}, [], "many"])
-    def test_usage_may_be_missing(self, usage: object) -> None:
-        body = {"content": [text_block("hello")], "usage": usage}
-        assert read_completion(body) == Completion("hello", Finish.UNKNOWN)
-
     def test_details_of_the_usage_may_be_null(self) -> None:
         usage = {"cache_read_input_tokens": None, "output_tokens_details": None}
         assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
 
-    @pytest.mark.parametrize(
-        ("body", "detail"),
-        [
-            (None, "not JSON"),
-            ({"content": "hello"}, "no content"),
-            ({"content": [{"type": "text"}]}, "a content block without text"),
-            ({"content": [{"type": "thinking", "thinking": 1}]}, "a content block without text"),
-        ],
-    )
-    def test_other_bodies_are_bad_responses(self, body: object, detail: str) -> None:
-        with pytest.raises(CallError, match=f"^bad_response: {detail}$"):
-            read_completion(body)
 
-
-def outcome_of(reply: Reply) -> Outcome:
-    return read_error(reply.status, reply.body, model="model-test")
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("reply", "message"),
-        [
-            (failure(400, text="prompt is too long: 210000 tokens > 200000 maximum"),
-             "bad_request: HTTP 400 invalid_request_error"),
-            (failure(400, text="input length and `max_tokens` exceed context limit"),
-             "bad_request: HTTP 400 invalid_request_error"),
-            (failure(429, "rate_limit_error", code="ramp_limit_exceeded"),
-             "rate_limit: HTTP 429 rate_limit_error"),
-            (failure(429, "rate_limit_error", code=["organization_on_hold"]),
-             "rate_limit: HTTP 429 rate_limit_error"),
-            (failure(504, "timeout_error"), "server_error: HTTP 504 timeout_error"),
-            (failure(503, "overloaded_error"), "overloaded: HTTP 503 overloaded_error"),
-        ],
-    )  # fmt: skip
-    def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
-        outcome = outcome_of(reply)
-        assert isinstance(outcome, CallError)
-        assert str(outcome) == message
-
-    @pytest.mark.parametrize(
-        ("reply", "remedy"),
-        [
-            (failure(400, text="Your credit balance is too low to access the Anthropic API."),
-             "no credit left"),
-            (failure(400, text="You have reached your specified API usage limits."),
-             "spend limit is reached"),
-            (failure(400, text="This organization has been disabled."), "account is closed"),
-            (failure(400, code="organization_on_hold"), "account is closed or on hold"),
-            (failure(429, "rate_limit_error", code="enforced_spend_limit_reached"),
-             "spend limit is reached"),
-            (failure(400, text="`temperature` is deprecated for this model."),
-             "`temperature`: run with `--temperature default`"),
-            (failure(400, text="temperature: Extra inputs are not permitted"),
-             "`temperature`: run with `--temperature default`"),
-            (failure(400, text="output_config.format: Extra inputs are not permitted"),
-             "run without `--output schema`"),
-            (failure(400, text="'model-test' does not support structured outputs."),
-             "run without `--output schema`"),
-            (failure(400, text="max_tokens: 9000 > 8192, which is the maximum for model-test"),
-             "run with a lower `--max-tokens`"),
-        ],
-    )  # fmt: skip
-    def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
-        outcome = outcome_of(reply)
-        assert isinstance(outcome, ProviderRefusedError)
-        assert remedy in str(outcome)
-
+class TestErrorsInABatch:
     @pytest.mark.parametrize(
         ("body", "message"),
         [
@@ -202,17 +129,15 @@ class TestErrors:
             (error_body("api_error"), "server_error: api_error"),
             (error_body("of_a_later_version"), "server_error: of_a_later_version"),
             (None, "server_error"),
-            ([], "server_error"),
-            ({"error": "text"}, "server_error"),
             ({"error": None}, "server_error"),
         ],
     )
-    def test_errors_in_a_batch_have_no_status(self, body: object, message: str) -> None:
+    def test_have_no_status(self, body: object, message: str) -> None:
         outcome = read_error(None, body, model="m")
         assert isinstance(outcome, CallError)
         assert str(outcome) == message
 
-    def test_errors_in_a_batch_may_be_filters_and_refusals(self) -> None:
+    def test_may_be_filters_and_refusals(self) -> None:
         filtered = error_body("invalid_request_error", "blocked by content filtering policy")
         assert read_error(None, filtered, model="m") == Completion("", Finish.FILTER)
         refused = read_error(None, error_body("authentication_error"), model="m")

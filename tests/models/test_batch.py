@@ -19,9 +19,11 @@ from pii_bench.models.batch import (
     UnknownJobError,
 )
 from pii_bench.models.catalog import build_batch_service
+from pii_bench.models.mistral_chat import request_body as mistral_body
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
+from pii_bench.models.openai_compatible import request_body as openai_body
 from pii_bench.models.service import LARGEST_BODY
-from tests.batch_protocols import json_lines, response
+from tests.batch_protocols import json_lines, read_lines, response
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, BatchServer, Fault, Item
 from tests.fakes import FakeModel
 from tests.models.adapters import KEY, SAMPLE_TEXT
@@ -67,6 +69,48 @@ def test_a_job_is_submitted_polled_and_read(case: Case, server: BatchServer) -> 
         "answer 0", Finish.STOP, model="scripted-model", usage=Usage(11, 7), batched=True
     )
     assert outcomes == {f"{TAG}-0": expected, f"{TAG}-1": replace(expected, text="answer 1")}
+
+
+FILES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    (
+        "openai",
+        {
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": openai_body("model-test", request(), endpoint="http://localhost:8000/v1"),
+        },
+        {
+            "input_file_id": "file-1",
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {"pii_bench": TAG},
+        },
+    ),
+    (
+        "mistral",
+        {"body": mistral_body("model-test", request())},
+        {
+            "input_files": ["file-1"],
+            "model": "model-test",
+            "endpoint": "/v1/chat/completions",
+            "metadata": {"pii_bench": TAG},
+            "timeout_hours": 24,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "line", "created"), FILES, indirect=["case"])
+def test_a_job_is_a_file_of_requests_and_a_description(
+    case: Case, server: BatchServer, line: dict[str, Any], created: dict[str, Any]
+) -> None:
+    case.ask(server.url, lambda service: submit_and_read(service, [request()]))
+
+    upload, create = server.requests[:2]
+    file_name, content = upload.body["file"]
+    assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
+    assert read_lines(content) == [{"custom_id": f"{TAG}-0", **line}]
+    assert create.body == created
 
 
 def test_results_can_be_read_again(case: Case, server: BatchServer) -> None:

@@ -19,14 +19,23 @@ import pytest
 from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import CallError, Completion, Finish, Message, Usage
 from pii_bench.models.service import LARGEST_BODY
-from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SCHEMA, SERVICES, Adapter, Calls
+from tests.models.adapters import (
+    KEY,
+    REQUEST,
+    SAMPLE_TEXT,
+    SCHEMA,
+    SERVICES,
+    Adapter,
+    Asker,
+    ask,
+    failure_of,
+)
 from tests.protocol_server import HANG, RESET, ProtocolServer, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
-    from pii_bench.models.base import Outcome, Request
 
 # A number too large for a float, and one that Python refuses to parse.
 GIANT, ENDLESS = 10**400, b"1" * 5000
@@ -35,56 +44,6 @@ GIANT, ENDLESS = 10**400, b"1" * 5000
 @pytest.fixture(params=SERVICES)
 def adapter(request: pytest.FixtureRequest) -> Adapter:
     return SERVICES[request.param]
-
-
-class Asker:
-    """Calls one adapter's model against a scripted server."""
-
-    def __init__(self, adapter: Adapter, server: ProtocolServer) -> None:
-        self._calls, self._server = Calls(adapter.connect), server
-
-    def __call__(
-        self, reply: Reply, *, request: Request = REQUEST, timeout: float = 5.0, times: int = 1
-    ) -> Completion:
-        self._server.script(reply)
-        return self._calls.ask(self._server.url, request, timeout=timeout, times=times)
-
-    def outcomes(self, replies: Iterable[Reply]) -> list[Outcome]:
-        """Return the outcomes of one model for several replies."""
-
-        async def run() -> list[Outcome]:
-            model = self._calls.connect(self._server.url, 5.0)
-            outcomes: list[Outcome] = []
-            try:
-                for reply in replies:
-                    self._server.script(reply)
-                    try:
-                        outcomes.append(await model.complete(REQUEST))
-                    except (CallError, ProviderRefusedError) as error:
-                        outcomes.append(error)
-            finally:
-                await model.close()
-            return outcomes
-
-        return asyncio.run(run())
-
-    def failures(self, replies: Iterable[Reply]) -> list[str]:
-        """Return the errors for several replies, with the wait that the server asks for."""
-        return [
-            f"{outcome} {outcome.retry_after or ''}".rstrip()
-            if isinstance(outcome, CallError)
-            else str(outcome)
-            for outcome in self.outcomes(replies)
-        ]
-
-    def failure(self, reply: Reply, *, timeout: float = 5.0) -> str:
-        self._server.script(reply)
-        return str(self._calls.failure_of(self._server.url, timeout=timeout))
-
-
-@pytest.fixture(name="ask")
-def asker(adapter: Adapter, server: ProtocolServer) -> Asker:
-    return Asker(adapter, server)
 
 
 class TestAnswers:
@@ -265,10 +224,10 @@ class TestNoResponse:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        assert str(Calls(adapter.connect).failure_of(url)) == "connection"
+        assert str(failure_of(adapter.connect, url)) == "connection"
 
     def test_from_an_unknown_host(self, adapter: Adapter) -> None:
-        assert str(Calls(adapter.connect).failure_of("http://model.invalid")) == "connection"
+        assert str(failure_of(adapter.connect, "http://model.invalid")) == "connection"
 
     def test_that_is_valid_http(self, ask: Asker) -> None:
         ok = b"HTTP/1.1 200 OK\r\n"
@@ -434,7 +393,7 @@ class TestWhatIsSent:
     ) -> None:
         monkeypatch.setenv("HTTP_PROXY", server.url)
         server.script(adapter.dialect.answer("hello"))
-        Calls(adapter.connect).ask("http://models.example/gateway")
+        ask(adapter.connect, "http://models.example/gateway")
         url = f"http://models.example/gateway{adapter.dialect.path}"
         assert server.requests[0].path == url
 
@@ -473,7 +432,7 @@ class TestPrivacy:
     ) -> None:
         server.script(make(adapter.dialect.error))
         with pytest.raises((CallError, ProviderRefusedError)) as caught:
-            Calls(adapter.connect).ask(server.url, timeout=0.3)
+            ask(adapter.connect, server.url, timeout=0.3)
         shown = "".join(traceback.format_exception(caught.value))
         assert KEY not in shown
         assert "Achebe" not in shown

@@ -22,7 +22,7 @@ from pii_bench.models.base import (
     Usage,
 )
 from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
-from tests.models.adapters import Calls
+from tests.models.adapters import ask, failure_of
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class TestCalls:
         self, connect: Callable[[str, float], LocalModel], server: ProtocolServer
     ) -> None:
         server.script(completion("Halifax", delay=0.1))
-        answer = Calls(connect).ask(server.url, times=3)
+        answer = ask(connect, server.url, times=3)
         assert answer == Completion("Halifax", Finish.STOP, model="model-test", usage=Usage(11, 7))
         assert (len(server.requests), server.peak) == (3, 1)
         assert server.requests[0].headers["authorization"] == "Bearer none"
@@ -192,12 +192,12 @@ class TestCalls:
         server.script(completion("Halifax"))
         model = connect(server.url, 5.0)
 
-        async def ask() -> list[str]:
+        async def answer() -> list[str]:
             answers = await asyncio.gather(*[model.complete(question("Where?")) for _ in range(3)])
             await model.close()
             return [answer.text for answer in answers]
 
-        assert [asyncio.run(ask()) for _ in range(2)] == [["Halifax"] * 3] * 2
+        assert [asyncio.run(answer()) for _ in range(2)] == [["Halifax"] * 3] * 2
 
     @pytest.mark.parametrize(
         ("reply", "message"),
@@ -215,7 +215,7 @@ class TestCalls:
         message: str,
     ) -> None:
         server.script(reply)
-        failure = Calls(connect).failure_of(server.url)
+        failure = failure_of(connect, server.url)
         assert str(failure) == message
         assert (failure.__cause__, failure.__context__) == (None, None)
 

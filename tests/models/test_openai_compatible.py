@@ -9,8 +9,6 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
 from pii_bench.models.base import (
-    CallError,
-    Completion,
     Finish,
     Sampling,
     Usage,
@@ -19,49 +17,48 @@ from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.openai_compatible import (
     OpenAICompatibleModel,
     read_completion,
-    read_error,
     request_body,
 )
-from tests.batch_protocols import OpenAIBatches, read_lines
+from tests.batch_protocols import OpenAIBatches
 from tests.batch_server import Item
-from tests.models.adapters import KEY, REQUEST, SCHEMA, SERVICES, Calls
-from tests.models.batch_cases import CASES, TAG, request, run_job, submit_and_read
-from tests.protocol_server import ProtocolServer, Reply, api_error, completion
+from tests.models.adapters import KEY, REQUEST, SCHEMA, SERVICES, Adapter, ask
+from tests.models.batch_cases import CASES, request, run_job, submit_and_read
+from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pii_bench.models.base import Outcome, Request
-
-CALLS = Calls(SERVICES["openai"].connect)
-ask = CALLS.ask
+    from pii_bench.models.base import Request
 
 OPENAI = "https://api.openai.com/v1"
 DEEPSEEK = "https://api.deepseek.com"
-OWN = "http://localhost:8000/v1"
 
 
 def body_of(request: Request, endpoint: str) -> dict[str, Any]:
     return request_body("some-model", request, endpoint=endpoint)
 
 
-class TestRequest:
-    def test_openai_gets_its_own_parameters_and_the_headers_of_its_variables(
-        self, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        # As a proxy, the server receives requests to any host.
-        monkeypatch.setenv("HTTP_PROXY", server.url)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
-        monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
-        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: mine")
-        server.script(completion("hello"))
-        ask("http://api.openai.com")
-        (request,) = server.requests
-        assert request.path == "http://api.openai.com/v1/chat/completions"
-        assert request.body["max_completion_tokens"] == 321
-        names = ("openai-organization", "openai-project", "x-gateway")
-        assert [request.headers[name] for name in names] == ["org-mine", "proj-mine", "mine"]
+@pytest.fixture
+def adapter() -> Adapter:
+    return SERVICES["openai"]
+
+
+def test_openai_gets_its_own_parameters_and_the_headers_of_its_variables(
+    adapter: Adapter, server: ProtocolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a proxy, the server receives requests to any host.
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: mine")
+    server.script(completion("hello"))
+    ask(adapter.connect, "http://api.openai.com")
+    (request,) = server.requests
+    assert request.path == "http://api.openai.com/v1/chat/completions"
+    assert request.body["max_completion_tokens"] == 321
+    names = ("openai-organization", "openai-project", "x-gateway")
+    assert [request.headers[name] for name in names] == ["org-mine", "proj-mine", "mine"]
 
 
 class TestRequestBody:
@@ -130,141 +127,12 @@ class TestAnswers:
         reply = completion("Halifax", usage=(120, 8), counts=counts)
         assert read_completion(reply.body).usage == usage
 
-    @pytest.mark.parametrize(
-        "reply",
-        [
-            api_error(400, "content_filter"),
-            api_error(400, "content_policy_violation"),
-            api_error(400, "invalid_request_error", message="Content Exists Risk"),
-            api_error(400, "invalid_prompt",
-                      message="Invalid prompt: your prompt was flagged as potentially violating"),
-            api_error(403, 403, message="model-test requires moderation. Your input was flagged"),
-        ],
-    )  # fmt: skip
-    def test_a_filter_error_is_an_empty_answer(self, reply: Reply) -> None:
-        assert outcome_of(reply) == Completion(text="", finish=Finish.FILTER)
-
-    @pytest.mark.parametrize(
-        ("body", "message"),
-        [
-            (None, "bad_response: not JSON"),
-            ({"choices": [{"message": None}]}, "bad_response: no choices"),
-            ({"choices": [{"message": {"content": [{"type": "text"}]}}]},
-             "bad_response: content is not text"),
-            (completion("half", finish_reason="insufficient_system_resource").body,
-             "server_error: finish_reason insufficient_system_resource"),
-            (completion("half", finish_reason="error").body, "server_error: finish_reason error"),
-        ],
-    )  # fmt: skip
-    def test_other_bodies_are_failures(self, body: object, message: str) -> None:
-        with pytest.raises(CallError, match=f"^{message}$"):
-            read_completion(body)
-
 
 @pytest.mark.parametrize("reason", [[], {}])
 def test_a_finish_reason_that_is_no_text_is_unknown(reason: object) -> None:
     body = {"choices": [{"message": {"content": "ha"}, "finish_reason": reason}]}
 
     assert read_completion(body).finish is Finish.UNKNOWN
-
-
-def outcome_of(reply: Reply) -> Outcome:
-    return read_error(reply.status, reply.body, provider="openai", model="model-test")
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("reply", "message"),
-        [
-            (api_error(400, "context_length_exceeded"),
-             "bad_request: HTTP 400 context_length_exceeded"),
-            (api_error(400, 400, kind="exceed_context_size_error"),
-             "bad_request: HTTP 400 exceed_context_size_error"),
-            # The prompt of this call is too long, whatever else the error names.
-            (api_error(400, message="This model's maximum context length is 65536 tokens."),
-             "bad_request: HTTP 400 context_length_exceeded"),
-            (api_error(400, 400, param="max_tokens",
-                       message="'max_tokens' is too large. This model's maximum context length is"),
-             "bad_request: HTTP 400 context_length_exceeded"),
-            (api_error(422, "two words", kind="x" * 65), "bad_request: HTTP 422"),
-            (Reply(status=400, body={"object": "error", "type": "BadRequestError", "code": 400}),
-             "bad_request: HTTP 400 BadRequestError"),
-            (Reply(status=409, body={}), "server_error: HTTP 409"),
-            (Reply(status=415), "bad_request: HTTP 415"),
-            (Reply(status=503), "overloaded: HTTP 503"),
-            (Reply(status=529, body={"error": "busy"}), "overloaded: HTTP 529"),
-        ],
-    )  # fmt: skip
-    def test_failures_of_one_call(self, reply: Reply, message: str) -> None:
-        outcome = outcome_of(reply)
-        assert isinstance(outcome, CallError)
-        assert str(outcome) == message
-
-    @pytest.mark.parametrize(
-        ("error", "message"),
-        [
-            ({"code": 429, "message": "Provider returned error"}, "rate_limit: HTTP 429"),
-            ({"code": 502}, "server_error: HTTP 502"),
-            ({"code": "oops"}, "bad_response: no choices"),
-            ({"code": 402}, "provider 'openai' refuses model 'model-test': HTTP 402: "),
-        ],
-    )
-    def test_an_error_may_have_the_status_of_a_success(
-        self, server: ProtocolServer, error: dict[str, object], message: str
-    ) -> None:
-        for body in ({"error": error}, {"error": error, "choices": []}):
-            server.script(Reply(body=body))
-            assert str(CALLS.failure_of(server.url)).startswith(message)
-
-    @pytest.mark.parametrize(
-        ("reply", "remedy"),
-        [
-            (api_error(400, message="Model Not Exist"), "check the model's name"),
-            (Reply(status=405), "check the model's name and the base URL"),
-            (api_error(429, "insufficient_quota"), "no credit or quota left"),
-            (api_error(429, "project_spend_limit_exceeded", kind="insufficient_quota"),
-             "HTTP 429 project_spend_limit_exceeded: the account has no credit or quota left"),
-            (api_error(429, "credit_balance_exhausted"), "no credit or quota left"),
-            (api_error(422, "unsupported_parameter", param="temperature"),
-             "HTTP 422 unsupported_parameter: it takes no such `temperature`: run with `--temp"),
-            (api_error(400, message="Unsupported value of 'temperature': 0."),
-             "`--temperature default`"),
-            (api_error(422, message="openai does not support parameters: ['temperature']"),
-             "`--temperature default`"),
-            (api_error(400, message="invalid temperature: only 1 is allowed for this model"),
-             "`--temperature default`"),
-            (api_error(400, "invalid_value", "max_tokens is too large: 20480.", param="max_tokens"),
-             "`--max-tokens`"),
-            (api_error(400, param="max_completion_tokens"), "`--max-tokens`"),
-            (api_error(400, "unsupported_parameter", "Use 'max_completion_tokens' instead.",
-                       param="max_tokens"), "takes no `max_tokens`"),
-            (api_error(422, message="Invalid schema for 'answer'", param="response_format"),
-             "`--output schema`"),
-            (api_error(400, "unknown_parameter", param="response_format.json_schema"),
-             "`--output schema`"),
-            (api_error(400, message="This response_format type is unavailable now"),
-             "`--output schema`"),
-            (api_error(400, message="invalid model ID", param="model"), "check the model's name"),
-        ],
-    )  # fmt: skip
-    def test_refusals_of_every_call(self, reply: Reply, remedy: str) -> None:
-        outcome = outcome_of(reply)
-        assert isinstance(outcome, ProviderRefusedError)
-        assert remedy in str(outcome)
-
-    @pytest.mark.parametrize(
-        ("param", "message"),
-        [
-            ("messages", "Invalid value"),
-            ("messages", "'temperature' is not supported"),
-            (None, "This model does not support images"),
-            (None, "temperature"),
-            (["temperature"], ""),
-        ],
-    )
-    def test_other_parameters_are_failures_of_one_call(self, param: object, message: str) -> None:
-        error = {"error": {"param": param, "message": message}}
-        assert isinstance(outcome_of(Reply(status=400, body=error)), CallError)
 
 
 CASE = CASES["openai"]
@@ -274,28 +142,6 @@ CASE = CASES["openai"]
 def batches() -> Iterator[OpenAIBatches]:
     with OpenAIBatches() as batches:
         yield batches
-
-
-def test_a_job_is_a_file_of_requests_and_a_batch_of_it(batches: OpenAIBatches) -> None:
-    CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
-
-    upload, create = batches.requests[:2]
-    file_name, content = upload.body["file"]
-    assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
-    assert read_lines(content) == [
-        {
-            "custom_id": f"{TAG}-0",
-            "method": "POST",
-            "url": "/v1/chat/completions",
-            "body": request_body("model-test", request(), endpoint=OWN),
-        }
-    ]
-    assert create.body == {
-        "input_file_id": "file-1",
-        "endpoint": "/v1/chat/completions",
-        "completion_window": "24h",
-        "metadata": {"pii_bench": TAG},
-    }
 
 
 def test_batches_have_the_parameters_of_openai() -> None:
