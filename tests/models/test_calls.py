@@ -89,58 +89,47 @@ def test_no_wait_is_shorter_than_asked_or_much_longer(
 ENDPOINT = "http://127.0.0.1:8080/v1"
 
 
-def lose(
-    watch: ConnectionWatch, kind: str = "connection", *, at: float = 0.0, last: bool = True
+LOST = ("connection", 0.0, True)
+RESETS = ("server_error", "rate_limit", "timeout", "bad_request")
+
+
+@pytest.mark.parametrize(
+    ("failures", "message"),
+    [
+        # Neither an attempt that is retried nor a skipped call counts.
+        (
+            [LOST, LOST, ("connection", 0.0, False), (SKIPPED_BUDGET, 0.0, True), LOST],
+            f"no connection to {ENDPOINT} in 3 calls in a row: check that it is up",
+        ),
+        (
+            [("connection", time, False) for time in (100.0, 129.9, 131.0)],
+            f"no connection to {ENDPOINT} for 31 s: check that it is up",
+        ),
+        *(([LOST, LOST, (kind, 0.0, True)] * 5, None) for kind in RESETS),
+    ],
+)
+def test_a_run_ends_after_three_calls_or_half_a_minute_without_a_connection(
+    failures: list[tuple[str, float, bool]], message: str | None
 ) -> None:
-    """Record a failed attempt."""
-    watch.failed(CallError(kind), ENDPOINT, at, last=last)
-
-
-def test_three_consecutive_calls_without_a_connection_end_the_run() -> None:
     watch = ConnectionWatch()
-    lose(watch)
-    lose(watch)
-    # Neither an attempt that is retried nor a skipped call counts.
-    lose(watch, last=False)
-    lose(watch, SKIPPED_BUDGET)
 
-    with pytest.raises(ProviderUnavailableError, match=f"^no connection to {ENDPOINT} in 3 calls"):
-        lose(watch)
+    def fail_all() -> None:
+        for kind, time, last in failures:
+            watch.failed(CallError(kind), ENDPOINT, time, last=last)
+
+    if message is None:
+        fail_all()
+    else:
+        with pytest.raises(ProviderUnavailableError, match=message):
+            fail_all()
 
 
 def test_a_response_resets_the_count() -> None:
     watch = ConnectionWatch()
     for _ in range(5):
-        lose(watch)
-        lose(watch)
+        for _ in range(2):
+            watch.failed(CallError("connection"), None, 0.0, last=True)
         watch.connected()
-
-
-@pytest.mark.parametrize("kind", ["server_error", "rate_limit", "timeout", "bad_request"])
-def test_other_failures_reset_the_count(kind: str) -> None:
-    watch = ConnectionWatch()
-    for time in range(0, 200, 20):
-        lose(watch, at=time)
-        lose(watch, at=time + 1)
-        lose(watch, SKIPPED_BUDGET, at=time + 2)
-        lose(watch, kind, at=time + 3)
-
-
-def test_half_a_minute_without_a_connection_ends_the_run() -> None:
-    watch = ConnectionWatch()
-    lose(watch, at=100.0, last=False)
-    lose(watch, at=129.9, last=False)
-
-    with pytest.raises(ProviderRefusedError, match=f"no connection to {ENDPOINT} for 31 s: "):
-        lose(watch, at=131.0, last=False)
-
-
-def test_a_model_without_an_endpoint_has_a_message_too() -> None:
-    watch = ConnectionWatch()
-    watch.failed(CallError("connection"), None, 0.0, last=False)
-
-    with pytest.raises(ProviderRefusedError, match="no connection to the model"):
-        watch.failed(CallError("connection"), None, 30.0, last=False)
 
 
 ANSWER = Completion("yes", usage=Usage(10, 1))
@@ -308,13 +297,11 @@ def test_a_call_that_is_cancelled_before_it_is_sent_costs_nothing() -> None:
 
 def test_a_waiting_retry_has_no_slot() -> None:
     inner = TimedModel(script(CallError("server_error", retry_after=60.0), ANSWER))
-    model = guard(inner, limit=1)
 
-    answers = run(ask(model, [make_request("s1"), make_request("s2")]))
+    answers = run(ask(guard(inner, limit=1), [make_request("s1"), make_request("s2")]))
 
     assert answers == [ANSWER, ANSWER]
-    assert inner.asked == ["s1", "s2", "s1"]
-    assert inner.asked_at == [0, 1, 61]
+    assert (inner.asked, inner.asked_at) == (["s1", "s2", "s1"], [0, 1, 61])
 
 
 def test_refusals_lower_the_concurrency_until_all_requests_are_answered() -> None:

@@ -36,40 +36,24 @@ async def starts(pace: Pace, calls: int, seconds: float = 1.0, *, tokens: int = 
     return await asyncio.gather(*(call(pace, seconds, tokens=tokens) for _ in range(calls)))
 
 
-def test_the_refusals_of_one_round_halve_the_limit_once() -> None:
+def test_a_round_of_refusals_halves_the_limit_and_answers_raise_it_by_one() -> None:
     limit = AdaptiveLimit(8)
-    started_in = limit.round
-
+    first_round = limit.round
     for _ in range(5):
-        limit.pushed_back(started_in)
+        limit.pushed_back(first_round)
     assert limit.allowed == 4
-
     limit.pushed_back(limit.round)
     assert limit.allowed == 2
 
-
-def test_as_many_answers_as_the_limit_raise_it_by_one() -> None:
-    limit = AdaptiveLimit(8)
-    limit.pushed_back(limit.round)  # to 4
-
-    for _ in range(3):
-        limit.succeeded(limit.round)
-    assert limit.allowed == 4
+    # Answers from an earlier round do not count, and as many as the limit raise it.
+    limit.succeeded(first_round)
     limit.succeeded(limit.round)
-    assert limit.allowed == 5
-    for _ in range(5 + 6 + 7):
+    assert limit.allowed == 2
+    limit.succeeded(limit.round)
+    assert limit.allowed == 3
+    for _ in range(3 + 4 + 5 + 6 + 7):
         limit.succeeded(limit.round)
     assert limit.allowed == 8
-
-
-def test_answers_from_an_earlier_round_do_not_raise_the_limit() -> None:
-    limit = AdaptiveLimit(2)
-    started_in = limit.round
-    limit.pushed_back(started_in)
-
-    limit.succeeded(started_in)
-
-    assert limit.allowed == 1
 
 
 def test_each_call_is_sent_before_the_next_one_starts() -> None:

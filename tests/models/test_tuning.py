@@ -38,15 +38,16 @@ def test_tokens_are_counted_or_estimated_from_bytes() -> None:
     assert tuning_file([ONE], Format.MISTRAL).tokens == Range(6, 8, 27)
 
 
-def test_openai_requires_ten_examples() -> None:
-    assert tuning_file([ONE] * 10, Format.OPENAI).examples == 10
-    with pytest.raises(PiiBenchError, match=r"^9 examples; openai takes at least 10$"):
-        tuning_file([ONE] * 9, Format.OPENAI)
-
-
-def test_a_file_needs_an_example() -> None:
-    with pytest.raises(PiiBenchError, match=r"^0 examples; transformers takes at least 1$"):
-        tuning_file([], Format.TRANSFORMERS)
+@pytest.mark.parametrize(
+    ("number", "form", "message"),
+    [
+        (9, Format.OPENAI, "^9 examples; openai takes at least 10$"),
+        (0, Format.TRANSFORMERS, "^0 examples; transformers takes at least 1$"),
+    ],
+)
+def test_a_file_needs_examples(number: int, form: Format, message: str) -> None:
+    with pytest.raises(PiiBenchError, match=message):
+        tuning_file([ONE] * number, form)
 
 
 def test_openai_limits_the_length_of_an_example() -> None:
@@ -68,16 +69,10 @@ def test_the_size_of_a_file_is_limited(form: Format) -> None:
         tuning_file([large] * 10, form, lambda _: 1)
 
 
-def test_prices_are_per_token_and_epoch() -> None:
-    tokens = Range(1_000_000, 2_000_000, 4_000_000)
-
-    assert training_usd(tokens, 3, Format.OPENAI)["gpt-4.1-nano-2025-04-14"] == Range(
-        4.5, 9.0, 18.0
-    )
-
-
-def test_a_job_of_mistral_costs_at_least_four_dollars() -> None:
+def test_prices_are_per_token_and_epoch_and_mistrals_at_least_four_dollars() -> None:
     tokens = Range(1_000_000, 2_000_000, 5_000_000)
 
+    openai = training_usd(tokens, 3, Format.OPENAI)
+    assert openai["gpt-4.1-nano-2025-04-14"] == Range(4.5, 9.0, 22.5)
     assert training_usd(tokens, 1, Format.MISTRAL)["open-mistral-nemo"] == Range(4.0, 4.0, 5.0)
     assert training_usd(tokens, 1, Format.TRANSFORMERS) == {}
