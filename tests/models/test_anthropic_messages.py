@@ -155,8 +155,8 @@ def batches() -> Iterator[AnthropicBatches]:
         yield batches
 
 
-def find(batches: AnthropicBatches, requests: int = 1) -> str | Absence:
-    return CASE.ask(batches.url, lambda service: service.find(TAG, since=NOW, requests=requests))
+def find(batches: AnthropicBatches) -> str | Absence:
+    return CASE.ask(batches.url, lambda service: service.find(TAG, since=NOW, requests=1))
 
 
 def add_ended_job(batches: AnthropicBatches, *custom_ids: str) -> str:
@@ -165,15 +165,8 @@ def add_ended_job(batches: AnthropicBatches, *custom_ids: str) -> str:
     return job
 
 
-def test_a_job_is_one_call_with_all_requests(batches: AnthropicBatches) -> None:
-    CASE.ask(batches.url, lambda service: submit_and_read(service, [request()]))
-
-    line = {"custom_id": f"{TAG}-0", "params": request_body("model-test", request())}
-    assert batches.requests[0].body == {"requests": [line]}
-
-
 @pytest.mark.parametrize(("temperature", "old"), [(0.0, True), (None, False)])
-def test_a_batch_with_a_temperature_uses_the_version_that_has_one(
+def test_a_job_is_one_call_with_the_version_of_its_requests(
     batches: AnthropicBatches, temperature: float | None, old: bool
 ) -> None:
     sampled = request(sampling=Sampling(temperature=temperature))
@@ -181,8 +174,10 @@ def test_a_batch_with_a_temperature_uses_the_version_that_has_one(
     CASE.ask(batches.url, lambda service: submit_and_read(service, [sampled]))
 
     create = batches.requests[0]
+    line = {"custom_id": f"{TAG}-0", "params": request_body("model-test", sampled)}
+    assert create.body == {"requests": [line]}
+    assert ("temperature" in line["params"]) == old
     assert (create.headers["anthropic-version"] == "2023-06-01") == old
-    assert ("temperature" in create.body["requests"][0]["params"]) == old
 
 
 def test_results_are_not_read_from_a_url_in_a_response(batches: AnthropicBatches) -> None:
@@ -200,10 +195,10 @@ def test_results_are_not_read_from_a_url_in_a_response(batches: AnthropicBatches
 
 
 def test_only_a_job_of_the_same_size_is_found(batches: AnthropicBatches) -> None:
-    add_ended_job(batches, f"{TAG}-0")
+    add_ended_job(batches, f"{TAG}-0", f"{TAG}-1")
     batches.add_job({"somebody-0": {}, "somebody-1": {}, "somebody-2": {}})
 
-    assert find(batches, requests=2) is Absence.SURE
+    assert find(batches) is Absence.SURE
 
 
 def test_a_running_job_of_the_same_size_may_be_the_right_one(batches: AnthropicBatches) -> None:
