@@ -124,11 +124,10 @@ def cost(usage: Usage, price: Price, batched: bool = False) -> float:
     batch as much as single calls. If cache writes have a price, all uncached input is charged as
     written to the cache.
     """
-    cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     usd = (
-        (usage.input_tokens - cached) * max(price.input, price.cache_write or 0.0)
-        + cached * cached_price
+        (usage.input_tokens - usage.cached_tokens) * max(price.input, price.cache_write or 0.0)
+        + usage.cached_tokens * cached_price
         + usage.output_tokens * price.output
     ) / 1e6
     return usd * price.batch_factor if batched and price.batch_factor is not None else usd

@@ -116,7 +116,7 @@ def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Ex
         raise PiiBenchError(f"{what}: choose another --taxonomy or --shots-from")
     # One more than needed: a text is never its own example.
     size = shots.number + 1 if shots.by == "seed" else max(_POOL_SIZE, shots.number + 1)
-    documents = {}
+    documents: dict[bytes, Document] = {}
     for document in stream.read(Misfits()):
         # Datasets repeat a text for each query.
         documents.setdefault(_random_key(document.text, shots.seed), document)
