@@ -148,38 +148,33 @@ class RateLimit:
     """
 
     def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
-        self._requests = _Bucket(requests) if requests else None
-        self._tokens = _Bucket(tokens) if tokens else None
+        self._requests, self._tokens = _Bucket(requests), _Bucket(tokens)
 
     def wait(self, tokens: int, now: float) -> float:
         """Return the seconds until a call with so many tokens may start."""
-        return max(
-            self._requests.wait(1, now) if self._requests else 0.0,
-            self._tokens.wait(tokens, now) if self._tokens else 0.0,
-        )
+        return max(self._requests.wait(1, now), self._tokens.wait(tokens, now))
 
     def take(self, tokens: int) -> None:
         """Record the start of a call with so many tokens."""
-        if self._requests:
-            self._requests.add(-1)
-        if self._tokens:
-            self._tokens.add(-tokens)
+        self._requests.add(-1)
+        self._tokens.add(-tokens)
 
     def give_back(self, tokens: int) -> None:
         """Return tokens that a call did not use; below 0 for a call that used more."""
-        if self._tokens:
-            self._tokens.add(tokens)
+        self._tokens.add(tokens)
 
 
 class _Bucket:
-    """A token bucket whose level may become negative."""
+    """A token bucket whose level may become negative; without a rate it has no limit."""
 
-    def __init__(self, per_minute: float) -> None:
-        self._per_second = per_minute / 60
+    def __init__(self, per_minute: float | None) -> None:
+        self._per_second = (per_minute or 0.0) / 60
         self._size = self._level = max(1.0, self._per_second)
         self._filled_at = 0.0
 
     def wait(self, amount: float, now: float) -> float:
+        if not self._per_second:
+            return 0.0
         inflow = (now - self._filled_at) * self._per_second
         self._level, self._filled_at = min(self._size, self._level + inflow), now
         return max(0.0, (min(amount, self._size) - self._level) / self._per_second)

@@ -100,7 +100,6 @@ class Strategy:
 
     Attributes:
         fields: the placeholders of its prompt file.
-        demonstrations: the file of worked examples, if any.
         oracle: True if the prompt contains gold: an upper bound that is not ranked.
         reasoning: parts that the model writes before the answer, in order; keys of the schema.
         text: the strategy whose prompt file it uses; None for its own, `<name>.txt`.
@@ -111,7 +110,6 @@ class Strategy:
     name: str
     task: Task
     fields: frozenset[str]
-    demonstrations: str | None = None
     oracle: bool = False
     reasoning: tuple[str, ...] = ()
     text: str | None = None
@@ -133,7 +131,6 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
             "auto-cot",
             Task.QUERY_RELATED,
             _PLAIN | {"demonstrations"},
-            demonstrations="auto-cot.demonstrations.txt",
             reasoning=("thought",),
         ),
         Strategy(
@@ -312,8 +309,8 @@ def load_prompt(
         raise PiiBenchError(f"strategy {strategy.name!r} has no schema: leave --output out")
     template = load_template(folder / f"{strategy.text or strategy.name}.txt", strategy.fields)
     demonstrations = ""
-    if strategy.demonstrations:
-        demonstrations = read_prompt_text(folder / strategy.demonstrations)
+    if "demonstrations" in strategy.fields:
+        demonstrations = read_prompt_text(folder / f"{strategy.name}.demonstrations.txt")
     texts = [template.text, demonstrations]
     labels: Mapping[str, str] = {}
     examples: tuple[Example, ...] = ()

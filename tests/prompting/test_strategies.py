@@ -223,7 +223,7 @@ def test_the_strategies_of_the_paper_and_ours() -> None:
 
 def test_every_file_of_prompts_belongs_to_a_strategy() -> None:
     used = {f"{strategy.text or strategy.name}.txt" for strategy in ALL}
-    used |= {strategy.demonstrations for strategy in ALL if strategy.demonstrations}
+    used |= {"auto-cot.demonstrations.txt"}
     used |= {f"schema.{answer_schema(strategy).name}.txt" for strategy in ALL}
 
     assert {path.name for path in PROMPTS.glob("*.txt")} == used
@@ -286,7 +286,9 @@ def test_a_schema_adds_one_paragraph_with_its_keys_in_order(strategy: Strategy) 
 
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
 def test_the_hash_changes_with_every_text_of_the_prompt(prompts: Path, strategy: Strategy) -> None:
-    names = [f"{strategy.text or strategy.name}.txt", *filter(None, [strategy.demonstrations])]
+    names = [f"{strategy.text or strategy.name}.txt"]
+    if strategy.name == "auto-cot":
+        names.append("auto-cot.demonstrations.txt")
     output: Output = "text"
     if strategy in FORMED:
         names.append(f"schema.{answer_schema(strategy).name}.txt")
