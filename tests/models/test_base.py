@@ -150,33 +150,43 @@ def ask(model: ReplayModel, sample_id: str, prompt: str = "naive", draw: int = 0
     return asyncio.run(model.complete(request)).text
 
 
-def test_each_sample_has_its_answer(tmp_path: Path) -> None:
-    model = replay(tmp_path, {"id": "s1", "text": "one"}, {"id": "s2", "text": "two"})
-
-    assert [ask(model, "s2"), ask(model, "s1"), ask(model, "s1")] == ["two", "one", "one"]
-
-
-def test_an_answer_to_a_prompt_precedes_one_to_any_prompt(tmp_path: Path) -> None:
-    model = replay(
-        tmp_path,
-        {"id": "s1", "text": "any"},
-        {"id": "s1", "prompt": "detection", "text": "detected"},
-    )
-
-    assert ask(model, "s1", "detection") == "detected"
-    assert ask(model, "s1", "naive") == ask(model, "s1", "self-cot") == "any"
+REPLAYED = [
+    {"id": "s1", "text": "any"},
+    {"id": "s1", "prompt": "detection", "text": "detected"},
+    {"id": "s2", "prompt": "detection", "text": "second"},
+    {"id": "s3", "draws": [{"text": "one"}, {"text": "two"}]},
+    {"id": "s4", "draws": [{"text": "single"}]},
+]
 
 
-@pytest.mark.parametrize(("sample_id", "prompt"), [("s1", "naive"), ("s2", "detection")])
-def test_a_sample_without_an_answer_is_a_failed_call(
-    tmp_path: Path, sample_id: str, prompt: str
+@pytest.mark.parametrize(
+    ("sample_id", "prompt", "draw", "answer"),
+    [
+        # An answer to a prompt precedes one to any prompt.
+        ("s1", "naive", 0, "any"),
+        ("s1", "self-cot", 0, "any"),
+        ("s1", "detection", 0, "detected"),
+        ("s2", "detection", 0, "second"),
+        ("s2", "naive", 0, None),
+        ("s9", "detection", 0, None),
+        ("s3", "naive", 0, "one"),
+        ("s3", "naive", 1, "two"),
+        # A single answer is only the first draw.
+        ("s1", "naive", 1, None),
+        ("s2", "detection", 1, None),
+        ("s4", "naive", 1, None),
+    ],
+)
+def test_each_sample_prompt_and_draw_has_its_answer_or_is_a_failed_call(
+    tmp_path: Path, sample_id: str, prompt: str, draw: int, answer: str | None
 ) -> None:
-    model = replay(tmp_path, {"id": "s1", "prompt": "detection", "text": "detected"})
+    model = replay(tmp_path, *REPLAYED)
 
-    with pytest.raises(CallError) as caught:
-        ask(model, sample_id, prompt)
-
-    assert caught.value.kind == "no_stored_response"
+    if answer is not None:
+        assert ask(model, sample_id, prompt, draw) == answer
+    else:
+        with pytest.raises(CallError, match=r"^no_stored_response$"):
+            ask(model, sample_id, prompt, draw)
 
 
 def test_the_file_of_a_run_is_a_replay_file(tmp_path: Path) -> None:
@@ -193,23 +203,6 @@ def test_the_file_of_a_run_is_a_replay_file(tmp_path: Path) -> None:
     assert (ask(model, "s1"), ask(model, "s3", draw=1)) == ("one", "three")
     with pytest.raises(CallError):
         ask(model, "s2")
-
-
-def test_each_draw_has_its_answer(tmp_path: Path) -> None:
-    model = replay(tmp_path, {"id": "s1", "draws": [{"text": "one"}, {"text": "two"}]})
-
-    assert [ask(model, "s1", draw=draw) for draw in (1, 0)] == ["two", "one"]
-    assert ask(model, "s1") == "one"
-
-
-@pytest.mark.parametrize(
-    "line", [{"text": "one"}, {"draws": [{"text": "one"}]}, {"prompt": "naive", "text": "one"}]
-)
-def test_a_single_answer_is_only_the_first_draw(tmp_path: Path, line: dict[str, object]) -> None:
-    model = replay(tmp_path, {"id": "s1", **line})
-
-    with pytest.raises(CallError, match=r"^no_stored_response$"):
-        ask(model, "s1", draw=1)
 
 
 def test_the_name_is_that_of_the_file_and_the_identity_depends_on_the_answers(
