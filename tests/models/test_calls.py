@@ -323,21 +323,25 @@ def test_refusals_lower_the_concurrency_until_all_requests_are_answered() -> Non
     assert inner.peak == 2
 
 
-def test_a_wait_longer_than_two_minutes_ends_all_calls() -> None:
-    inner = TimedModel(script(CallError("rate_limit", "HTTP 429", retry_after=3600.0)))
+def test_a_wait_longer_than_two_minutes_ends_all_calls_until_it_is_over() -> None:
+    inner = TimedModel(script(CallError("rate_limit", "HTTP 429", retry_after=3600.0), ANSWER))
     model = guard(inner, limit=1)
 
-    answers = run(ask(model, [make_request(str(n)) for n in range(3)]))
+    async def scenario() -> tuple[list[Completion | BaseException], Completion]:
+        refused = await ask(model, [make_request(str(n)) for n in range(3)])
+        await asyncio.sleep(3500)
+        return refused, await model.complete(make_request())
 
-    assert len(inner.asked) == 1
+    refused, answer = run(scenario())
     waits = "the server asks to wait 3600 s, longer than 120 s"
-    assert [str(answer) for answer in answers] == [
+    assert [str(error) for error in refused] == [
         f"rate_limit: HTTP 429; {waits}",
         f"rate_limit: not sent; {waits}",
         f"rate_limit: not sent; {waits}",
     ]
-    assert {asked_wait(str(answer)) for answer in answers} == {3600}
+    assert {asked_wait(str(error)) for error in refused} == {3600}
     assert asked_wait("HTTP 429; 5 attempts") == 0
+    assert (answer, inner.asked_at) == (ANSWER, [0, 3601])
 
 
 def test_after_closing_calls_wait_for_each_other_in_another_event_loop() -> None:

@@ -87,10 +87,6 @@ def test_the_limit_stays_between_one_and_its_maximum(
         assert 1 <= limit.allowed <= maximum
 
 
-def test_calls_beyond_the_limit_wait_in_order() -> None:
-    assert run(starts(pace_of(2), 5)) == [0, 0, 1, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("failures", "began"),
     [
@@ -157,40 +153,6 @@ def test_an_answer_resets_the_hold() -> None:
     assert run(scenario()) == [0, 1, 3, 7, 8]
 
 
-def test_calls_fail_while_the_server_asks_to_wait_longer_than_two_minutes() -> None:
-    async def scenario() -> tuple[list[float | None], float]:
-        pace = pace_of(1)
-        slot = await pace.enter(0)
-        waiting = asyncio.create_task(pace.enter(0))
-        await asyncio.sleep(0)
-        pace.leave(slot, CallError("rate_limit", retry_after=600.0))
-        waits: list[float | None] = []
-        for entering in (waiting, pace.enter(0)):
-            with pytest.raises(CallError) as caught:
-                await entering
-            waits.append(caught.value.retry_after)
-        await asyncio.sleep(500)
-        await pace.enter(0)
-        return waits, now()
-
-    waits, entered_at = run(scenario())
-    assert waits == [600, 600]
-    assert entered_at == 600
-
-
-def test_a_cancelled_waiter_gives_its_turn_to_the_next() -> None:
-    async def scenario() -> float:
-        pace = pace_of(1)
-        first = asyncio.create_task(call(pace))
-        second, third = asyncio.create_task(call(pace)), asyncio.create_task(call(pace))
-        await asyncio.sleep(0.5)
-        second.cancel()
-        await asyncio.gather(first, second, return_exceptions=True)
-        return await third
-
-    assert run(scenario()) == 1
-
-
 def test_a_slot_granted_during_a_cancellation_is_freed() -> None:
     async def scenario() -> tuple[int, float]:
         pace = pace_of(1)
@@ -219,20 +181,23 @@ def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
     assert run(scenario()) == 9
 
 
-def test_up_to_one_second_of_requests_start_at_once() -> None:
-    pace = pace_of(999, requests=600)  # 10 a second
+@pytest.mark.parametrize(
+    ("requests", "tokens", "per_call", "began"),
+    [
+        # 10 a second, of which one second's worth start at once.
+        (600, None, 0, [0] * 10 + [0.1, 0.2]),
+        # 100 a second, as many saved: each call takes 500, the next starts when 100 are saved.
+        (None, 6000, 500, [0, 5, 10]),
+        # Of 1 and 10 a second the slower one counts.
+        (60, 600, 30, [0, 3, 6]),
+    ],
+)
+def test_calls_start_at_the_rate(
+    requests: float | None, tokens: float | None, per_call: int, began: list[float]
+) -> None:
+    pace = Pace(AdaptiveLimit(99), RateLimit(requests, tokens))
 
-    began = run(starts(pace, 12))
-
-    assert began[:10] == [0] * 10
-    assert began[10:] == pytest.approx([0.1, 0.2])
-
-
-def test_a_call_with_more_tokens_than_one_second_delays_the_next() -> None:
-    pace = pace_of(99, tokens=6000)  # 100 a second, as many saved
-
-    # Each takes 500; the next starts when 100 are saved again.
-    assert run(starts(pace, 3, tokens=500)) == [0, 5, 10]
+    assert run(starts(pace, len(began), tokens=per_call)) == pytest.approx(began)
 
 
 # Of 100 saved and 500 taken, 400 are owed; after the correction 100 or 600.
@@ -246,12 +211,6 @@ def test_unused_tokens_are_given_back_and_more_tokens_delay_the_next_call(
         return await call(pace, tokens=500)
 
     assert run(scenario()) == start
-
-
-def test_the_slower_rate_counts() -> None:
-    pace = pace_of(99, requests=60, tokens=600)  # 1 and 10 a second
-
-    assert run(starts(pace, 3, tokens=30)) == [0, 3, 6]
 
 
 @given(
