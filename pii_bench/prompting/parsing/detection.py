@@ -44,174 +44,21 @@ _LABEL_PATTERN: Final = (
     r"\bsubject[ \t]*+[_#-]?[ \t]*+(?:\{[ \t]*+(\d{1,6})[ \t]*+\}|(\d{1,6})(?!\w))"
 )
 _LABEL = re.compile(_LABEL_PATTERN, re.IGNORECASE)
+
 # Tuples rather than sets: the first key that is present counts.
 _SUBJECT_KEYS = ("subjects", "people", "persons", "result", "results", "answer", "output")
 _ENTITY_KEYS = ("entities", "pii", "pii_entities", "items", "annotations", "spans")
 _TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
 _TYPE_KEYS = ("type", "entity_type", "label", "tag", "category")
+
 _SEPARATOR = re.compile(r"[:：|\t→=—–(\[（]|[-=]>| - ")
 _CAPITALS = re.compile(r"[A-Z]+")
 _SHOUTED = re.compile(r"[A-Z][A-Z_]{1,20}")
 _AROUND_TYPE: Final = " \t\r\n*_`\"'“”.,;()[]（）>-"
 
-
-def _label_of(match: re.Match[str]) -> str:
-    """Return the number in a match of `_LABEL_PATTERN`, without leading zeros."""
-    return (match[1] or match[2]).lstrip("0") or "0"
-
-
-def _subjects_of(group: Group) -> list[_Labelled]:
-    """Read subjects, as label (if any) and pairs, from an object or list of any shape.
-
-    The reader limits the depth.
-    """
-    keyed = [(entry.key.text.strip(), entry.value) for entry in group.entries if entry.key]
-    labelled = [(_LABEL.fullmatch(key), value) for key, value in keyed]
-    if any(label for label, _ in labelled):
-        return [(_label_of(label), _pairs_of(value)) for label, value in labelled if label]
-    listed = _under(group, _SUBJECT_KEYS)
-    if isinstance(listed, Group):
-        return _subjects_of(listed)
-    children = [entry.value for entry in group.entries if isinstance(entry.value, Group)]
-    if (
-        children
-        and not keyed
-        and len(children) == len(group.entries)
-        and not any(_is_entity(child) for child in children)
-    ):
-        return [subject for child in children for subject in _subjects_of(child)]
-    return [(None, _pairs_of(group))]
-
-
-def _pairs_of(node: Node) -> _Pairs:
-    """Read the pairs of one subject from a group or a text."""
-    if isinstance(node, Leaf):
-        return _unkeyed(node)
-    listed = _under(node, _ENTITY_KEYS)
-    if isinstance(listed, Group):
-        return _pairs_of(listed)
-    if _is_entity(node):
-        return _entity(node)
-    if _is_type_first(node):
-        return [
-            pair
-            for entry in node.entries
-            if entry.key
-            for text in texts_of(entry.value)
-            for pair in _pair(text, entry.key.text)
-        ]
-    return [pair for entry in node.entries for pair in _pairs_of_entry(entry)]
-
-
-def _read_line(line: str) -> _Lines:
-    """Read the pairs of a line such as `- Ann Lee: PER` or `"Ann Lee" (PER), 32 (DEM)`.
-
-    A line without a bullet and without a type in capitals is prose and has none.
-    """
-    item = bullet_item(line)
-    body = (item or line).replace("**", "").strip(" \t\r,;|:：")
-    capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
-    if item is None and not capitals:
-        return _Lines()
-    if body[:1] not in QUOTES and len(capitals) <= 1:
-        return _Lines(_split(body))
-    literal = read_bare(body, 0, len(body))
-    pairs = [
-        pair
-        for entry in literal.group.entries
-        if entry.key or entry.note or (isinstance(entry.value, Leaf) and not entry.value.quoted)
-        for pair in _pairs_of_entry(entry)
-    ]
-    return _Lines(pairs, cut=bool(pairs) and not literal.closed)
-
-
-def _under(group: Group, names: tuple[str, ...]) -> Node | None:
-    """Return the value of the first name that is a key."""
-    fields = {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
-    return next((fields[name] for name in names if name in fields), None)
-
-
-def _is_entity(group: Group) -> bool:
-    """Return True if a group is an entity: a record with text and type, or a pair of both."""
-    if any(entry.key for entry in group.entries):
-        return bool(_under(group, _TEXT_KEYS) and _under(group, _TYPE_KEYS))
-    leaves = [entry.value for entry in group.entries if isinstance(entry.value, Leaf)]
-    return len(leaves) == len(group.entries) == 2 and any(type_of(leaf.text) for leaf in leaves)
-
-
-def _entity(group: Group) -> _Pairs:
-    text, kind = _under(group, _TEXT_KEYS), _under(group, _TYPE_KEYS)
-    if text is None or kind is None:
-        return _typed(*texts_of(group))
-    pii_type = _first_text(kind)
-    return [pair for value in texts_of(text) for pair in _pair(value, pii_type)]
-
-
-def _is_type_first(group: Group) -> bool:
-    keys = [entry.key.text for entry in group.entries if entry.key]
-    if not keys or len(keys) < len(group.entries) or not all(type_of(key) for key in keys):
-        return False
-    return not all(
-        isinstance(entry.value, Leaf) and type_of(entry.value.text) for entry in group.entries
-    )
-
-
-def _pairs_of_entry(entry: Entry) -> _Pairs:
-    key, value = entry.key, entry.value
-    if key is None:
-        return _unkeyed(value, entry.note) if isinstance(value, Leaf) else _pairs_of(value)
-    if isinstance(value, Group):
-        value = _under(value, _TYPE_KEYS) or value
-    return _pair(key.text, _first_text(value))
-
-
-def _unkeyed(leaf: Leaf, note: str = "") -> _Pairs:
-    """Read a text without a key; its type may be in its note or in the text itself."""
-    if type_of(note):
-        return _pair(leaf.text, note.strip(_AROUND_TYPE))
-    return _pair(leaf.text, "") if leaf.quoted else _split(leaf.text)
-
-
-def _first_text(node: Node) -> str:
-    return next(iter(texts_of(node)), "")
-
-
-def _split(text: str) -> _Pairs:
-    """Split at the last separator before a type, or at the first one after a type."""
-    marks = list(_SEPARATOR.finditer(text))
-    if not marks:
-        return []
-    before, after = text[: marks[-1].start()], text[marks[-1].end() :]
-    kind = after.strip(_AROUND_TYPE)
-    if type_of(kind):
-        return _typed(_bare(before), kind)
-    first = text[: marks[0].start()].strip(_AROUND_TYPE)
-    if type_of(first):
-        return _typed(first, _bare(text[marks[0].end() :]))
-    return _typed(_bare(before), kind) if _SHOUTED.fullmatch(kind) else []
-
-
-def _bare(text: str) -> str:
-    plain = text.strip(DECORATION)
-    if len(plain) > 1 and plain[0] in "\"'“" and plain[-1] in "\"'”":
-        return plain[1:-1]
-    return plain
-
-
-def _typed(first: str, second: str) -> _Pairs:
-    """Read a text and its type, which may be the first."""
-    if type_of(first) and not type_of(second):
-        return _pair(second, first)
-    return _pair(first, second)
-
-
-def _pair(text: str, written: str) -> _Pairs:
-    """Pair a text with its type; one outside the seven stays as written, in upper case."""
-    return [(text, type_of(written) or written.strip().upper())] if text.strip() else []
-
-
 _EXPECTED_SUBJECT = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})\s*", re.DOTALL)
 _BEFORE_SUBJECT = re.compile(r"\n(?=Subject)")
+
 _LINE_LABEL = re.compile(
     rf"^[ \t>#*_-]*+(?:\d{{1,3}}[.)][ \t]*+)?{_LABEL_PATTERN}", re.IGNORECASE | re.MULTILINE
 )
@@ -261,23 +108,6 @@ def parse_detection(
     return read_completion(completion_text, finish, _expected_form, _tolerant_form)
 
 
-def _tolerant_form(text: str, finish: Finish) -> Parsed[tuple[Subject, ...]]:
-    pieces = _pieces(text)
-    if finish is Finish.LENGTH and pieces and not pieces[-1].closed:
-        return Parsed(None, Status.TRUNCATED)
-    filled = [piece for piece in pieces if piece.subjects]
-    if filled:
-        chosen = _chosen(text, filled)
-        return Parsed(_merged(chosen), Status.REPAIRED, any(piece.cut for piece in chosen))
-    if _is_empty(text, pieces):
-        return Parsed((), Status.REPAIRED)
-    # Without brackets one cannot see whether the last line was cut off.
-    lines = _Lines() if finish is Finish.LENGTH else _read_lines(text)
-    if not lines.pairs:
-        return Parsed(None, unreadable(text, finish))
-    return Parsed((tuple(lines.pairs),), Status.REPAIRED, lines.cut)
-
-
 def _expected_form(text: str) -> tuple[Subject, ...] | None:
     """Read labels at the start of a line, each with a JSON object of texts and types.
 
@@ -311,6 +141,23 @@ def _expected_object(text: str) -> Subject | None:
         if not (isinstance(value, str) and value in TYPES and is_plain(key)):
             return None
     return tuple(pairs)
+
+
+def _tolerant_form(text: str, finish: Finish) -> Parsed[tuple[Subject, ...]]:
+    pieces = _pieces(text)
+    if finish is Finish.LENGTH and pieces and not pieces[-1].closed:
+        return Parsed(None, Status.TRUNCATED)
+    filled = [piece for piece in pieces if piece.subjects]
+    if filled:
+        chosen = _chosen(text, filled)
+        return Parsed(_merged(chosen), Status.REPAIRED, any(piece.cut for piece in chosen))
+    if _is_empty(text, pieces):
+        return Parsed((), Status.REPAIRED)
+    # Without brackets one cannot see whether the last line was cut off.
+    lines = _Lines() if finish is Finish.LENGTH else _read_lines(text)
+    if not lines.pairs:
+        return Parsed(None, unreadable(text, finish))
+    return Parsed((tuple(lines.pairs),), Status.REPAIRED, lines.cut)
 
 
 def _pieces(text: str) -> list[_Piece]:
@@ -390,12 +237,47 @@ def _read_lines(body: str) -> _Lines:
     return lines
 
 
+def _read_line(line: str) -> _Lines:
+    """Read the pairs of a line such as `- Ann Lee: PER` or `"Ann Lee" (PER), 32 (DEM)`.
+
+    A line without a bullet and without a type in capitals is prose and has none.
+    """
+    item = bullet_item(line)
+    body = (item or line).replace("**", "").strip(" \t\r,;|:：")
+    capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
+    if item is None and not capitals:
+        return _Lines()
+    if body[:1] not in QUOTES and len(capitals) <= 1:
+        return _Lines(_split(body))
+    literal = read_bare(body, 0, len(body))
+    pairs = [
+        pair
+        for entry in literal.group.entries
+        if entry.key or entry.note or (isinstance(entry.value, Leaf) and not entry.value.quoted)
+        for pair in _pairs_of_entry(entry)
+    ]
+    return _Lines(pairs, cut=bool(pairs) and not literal.closed)
+
+
 def _chosen(text: str, filled: list[_Piece]) -> list[_Piece]:
     """Return the pieces that are the answer: the labelled ones, and of versions the last."""
     labelled = [piece for piece in filled if any(label for label, _ in piece.subjects)]
     groups = _groups(text, labelled or filled)
     complete = [group for group in groups if all(piece.closed for piece in group)]
     return (complete or groups)[-1]
+
+
+def _groups(text: str, pieces: list[_Piece]) -> list[list[_Piece]]:
+    """Group pieces by version: a new one starts where the first label comes again after text."""
+    groups = [[pieces[0]]]
+    for piece in pieces[1:]:
+        label, first = piece.subjects[0][0], groups[-1][0].subjects[0][0]
+        between = text[groups[-1][-1].end : piece.start].strip(_BETWEEN)
+        if label is not None and label == first and between:
+            groups.append([piece])
+        else:
+            groups[-1].append(piece)
+    return groups
 
 
 def _merged(pieces: list[_Piece]) -> tuple[Subject, ...]:
@@ -415,14 +297,134 @@ def _is_empty(text: str, pieces: list[_Piece]) -> bool:
     return "\n" not in stripped and says_nothing(stripped)
 
 
-def _groups(text: str, pieces: list[_Piece]) -> list[list[_Piece]]:
-    """Group pieces by version: a new one starts where the first label comes again after text."""
-    groups = [[pieces[0]]]
-    for piece in pieces[1:]:
-        label, first = piece.subjects[0][0], groups[-1][0].subjects[0][0]
-        between = text[groups[-1][-1].end : piece.start].strip(_BETWEEN)
-        if label is not None and label == first and between:
-            groups.append([piece])
-        else:
-            groups[-1].append(piece)
-    return groups
+def _subjects_of(group: Group) -> list[_Labelled]:
+    """Read subjects, as label (if any) and pairs, from an object or list of any shape.
+
+    The reader limits the depth.
+    """
+    keyed = [(entry.key.text.strip(), entry.value) for entry in group.entries if entry.key]
+    labelled = [(_LABEL.fullmatch(key), value) for key, value in keyed]
+    if any(label for label, _ in labelled):
+        return [(_label_of(label), _pairs_of(value)) for label, value in labelled if label]
+    listed = _under(group, _SUBJECT_KEYS)
+    if isinstance(listed, Group):
+        return _subjects_of(listed)
+    children = [entry.value for entry in group.entries if isinstance(entry.value, Group)]
+    if (
+        children
+        and not keyed
+        and len(children) == len(group.entries)
+        and not any(_is_entity(child) for child in children)
+    ):
+        return [subject for child in children for subject in _subjects_of(child)]
+    return [(None, _pairs_of(group))]
+
+
+def _label_of(match: re.Match[str]) -> str:
+    """Return the number in a match of `_LABEL_PATTERN`, without leading zeros."""
+    return (match[1] or match[2]).lstrip("0") or "0"
+
+
+def _pairs_of(node: Node) -> _Pairs:
+    """Read the pairs of one subject from a group or a text."""
+    if isinstance(node, Leaf):
+        return _unkeyed(node)
+    listed = _under(node, _ENTITY_KEYS)
+    if isinstance(listed, Group):
+        return _pairs_of(listed)
+    if _is_entity(node):
+        return _entity(node)
+    if _is_type_first(node):
+        return [
+            pair
+            for entry in node.entries
+            if entry.key
+            for text in texts_of(entry.value)
+            for pair in _pair(text, entry.key.text)
+        ]
+    return [pair for entry in node.entries for pair in _pairs_of_entry(entry)]
+
+
+def _pairs_of_entry(entry: Entry) -> _Pairs:
+    key, value = entry.key, entry.value
+    if key is None:
+        return _unkeyed(value, entry.note) if isinstance(value, Leaf) else _pairs_of(value)
+    if isinstance(value, Group):
+        value = _under(value, _TYPE_KEYS) or value
+    return _pair(key.text, _first_text(value))
+
+
+def _is_entity(group: Group) -> bool:
+    """Return True if a group is an entity: a record with text and type, or a pair of both."""
+    if any(entry.key for entry in group.entries):
+        return bool(_under(group, _TEXT_KEYS) and _under(group, _TYPE_KEYS))
+    leaves = [entry.value for entry in group.entries if isinstance(entry.value, Leaf)]
+    return len(leaves) == len(group.entries) == 2 and any(type_of(leaf.text) for leaf in leaves)
+
+
+def _entity(group: Group) -> _Pairs:
+    text, kind = _under(group, _TEXT_KEYS), _under(group, _TYPE_KEYS)
+    if text is None or kind is None:
+        return _typed(*texts_of(group))
+    pii_type = _first_text(kind)
+    return [pair for value in texts_of(text) for pair in _pair(value, pii_type)]
+
+
+def _is_type_first(group: Group) -> bool:
+    keys = [entry.key.text for entry in group.entries if entry.key]
+    if not keys or len(keys) < len(group.entries) or not all(type_of(key) for key in keys):
+        return False
+    return not all(
+        isinstance(entry.value, Leaf) and type_of(entry.value.text) for entry in group.entries
+    )
+
+
+def _under(group: Group, names: tuple[str, ...]) -> Node | None:
+    """Return the value of the first name that is a key."""
+    fields = {entry.key.text.strip().lower(): entry.value for entry in group.entries if entry.key}
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _first_text(node: Node) -> str:
+    return next(iter(texts_of(node)), "")
+
+
+def _unkeyed(leaf: Leaf, note: str = "") -> _Pairs:
+    """Read a text without a key; its type may be in its note or in the text itself."""
+    if type_of(note):
+        return _pair(leaf.text, note.strip(_AROUND_TYPE))
+    return _pair(leaf.text, "") if leaf.quoted else _split(leaf.text)
+
+
+def _split(text: str) -> _Pairs:
+    """Split at the last separator before a type, or at the first one after a type."""
+    marks = list(_SEPARATOR.finditer(text))
+    if not marks:
+        return []
+    before, after = text[: marks[-1].start()], text[marks[-1].end() :]
+    kind = after.strip(_AROUND_TYPE)
+    if type_of(kind):
+        return _typed(_bare(before), kind)
+    first = text[: marks[0].start()].strip(_AROUND_TYPE)
+    if type_of(first):
+        return _typed(first, _bare(text[marks[0].end() :]))
+    return _typed(_bare(before), kind) if _SHOUTED.fullmatch(kind) else []
+
+
+def _bare(text: str) -> str:
+    plain = text.strip(DECORATION)
+    if len(plain) > 1 and plain[0] in "\"'“" and plain[-1] in "\"'”":
+        return plain[1:-1]
+    return plain
+
+
+def _typed(first: str, second: str) -> _Pairs:
+    """Read a text and its type, which may be the first."""
+    if type_of(first) and not type_of(second):
+        return _pair(second, first)
+    return _pair(first, second)
+
+
+def _pair(text: str, written: str) -> _Pairs:
+    """Pair a text with its type; one outside the seven stays as written, in upper case."""
+    return [(text, type_of(written) or written.strip().upper())] if text.strip() else []
