@@ -88,11 +88,7 @@ def run(
 
 
 def score(predictions: Path | str, dataset: str | Path | Dataset) -> list[Row]:
-    """Score a file of predictions that were made elsewhere.
-
-    Args:
-        predictions: path of a JSON Lines file, one sample per line.
-        dataset: a name, a path, or a dataset as `load_dataset` returns it.
+    """Score a file of predictions that were made elsewhere: JSON Lines, one sample per line.
 
     Returns:
         One row per task of the dataset that the file answers, with intervals, unranked.
@@ -125,8 +121,7 @@ def score(predictions: Path | str, dataset: str | Path | Dataset) -> list[Row]:
 def leaderboard(results: Path | str = "results") -> list[Row]:
     """Score all stored runs of a results folder and write the leaderboard files there.
 
-    Returns:
-        All rows of the leaderboard, with ranks where they compete.
+    The rows have ranks where they compete.
 
     Raises:
         ResultsError: the files cannot be written.
@@ -141,13 +136,13 @@ def mask(
     *,
     options: SystemOptions | None = None,
 ) -> Masked:
-    """Mask the PII in a text that a query does not need.
+    """Mask the PII in a text that a query does not need; the query itself is not masked.
 
     `pii_bench.masking.unmask` restores the masked values in an answer.
 
     Args:
         text: the text to mask.
-        query: the question about the text; it is not masked itself.
+        query: the question about the text.
         systems: a name as for `--model`, or systems for detection and relevance, which are closed
             after each text.
         options: only for systems given by name.
@@ -169,11 +164,7 @@ async def _mask_and_close(text: str, query: str, systems: Sequence[System]) -> M
 
 
 def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> tuple[System, ...]:
-    """Build the systems of a name, or wrap a user's systems.
-
-    Raises:
-        PiiBenchError: see `build_systems` and `plug_ins`; or options come with a user's systems.
-    """
+    """Build the systems of a name, or wrap a user's systems."""
     if isinstance(systems, str):
         return build_systems(systems, options or SystemOptions())
     if options is not None:
@@ -182,11 +173,7 @@ def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> 
 
 
 def _whole(dataset: object) -> Dataset:
-    """Return the dataset if it is what its source contains.
-
-    Raises:
-        PiiBenchError: it is not, or it is no `Dataset`, or the source cannot be loaded.
-    """
+    """Return the dataset if it is what its source contains, and refuse it otherwise."""
     if not isinstance(dataset, Dataset):
         raise PiiBenchError(
             f"datasets came with {type(dataset).__name__}; allowed: a name, or datasets as "

@@ -35,23 +35,18 @@ class UnknownNameError(PiiBenchError):
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str], among: str = "") -> None:
         # str(): the repr of an enum member is not what the user writes.
-        self.kind, self.name, self.allowed = kind, name, tuple(map(str, allowed))
-        among = f" among {among}" if among else ""
-        super().__init__(f"unknown {kind} {name!r}{among}{self._hint()}")
-
-    def _hint(self) -> str:
-        near = difflib.get_close_matches(self.name, self.allowed, n=1, cutoff=0.6)
-        choice = f"; did you mean {near[0]!r}?" if near else ""
-        return f"{choice} (allowed: {', '.join(self.allowed)})"
+        self.allowed = tuple(map(str, allowed))
+        near = difflib.get_close_matches(name, self.allowed, n=1, cutoff=0.6)
+        source = f" among {among}" if among else ""
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        choice = f"(allowed: {', '.join(self.allowed)})"
+        super().__init__(f"unknown {kind} {name!r}{source}{hint} {choice}")
 
 
 class InputFileError(PiiBenchError):
     """A file that is missing, unreadable or not in the expected format.
 
-    Args:
-        path: the file.
-        what: the problem, without quoting the text of a sample.
-        line: 1-based line number, if the problem has one.
+    `what` is the problem, without quoting the text of a sample; `line` counts from 1.
     """
 
     def __init__(self, path: Path | str, what: str, *, line: int | None = None) -> None:
@@ -61,25 +56,22 @@ class InputFileError(PiiBenchError):
 
 
 class BadLinesError(InputFileError):
-    """A file with several unreadable lines; the message lists the first of them.
+    """A file with several unreadable lines; the message lists twenty of them.
 
-    Args:
-        path: the file.
-        lines: (1-based line number, problem) of the lines to list, at least one.
-        count: number of all unreadable lines.
+    `problems` are (1-based line number, problem).
     """
 
-    def __init__(self, path: Path | str, lines: Sequence[tuple[int, str]], count: int) -> None:
-        listed = "".join(f"\n  line {line}: {what}" for line, what in lines)
-        more = f"\n  and {count - len(lines)} more" if count > len(lines) else ""
-        super().__init__(path, f"{count} lines cannot be read{listed}{more}")
+    def __init__(self, path: Path | str, problems: Sequence[tuple[int, str]]) -> None:
+        shown = sorted(problems[:20])
+        listed = "".join(f"\n  line {line}: {what}" for line, what in shown)
+        more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
+        super().__init__(path, f"{len(problems)} lines cannot be read{listed}{more}")
 
 
 class CheckFailedError(PiiBenchError):
     """A dataset failed the check; the problems have been printed already."""
 
     def __init__(self, problems: int, samples: int) -> None:
-        self.problems, self.samples = problems, samples
         super().__init__(f"the check found {problems} problems in {samples} samples")
 
 
@@ -87,7 +79,6 @@ class MissingKeyError(PiiBenchError):
     """The environment variable with a provider's API key is not set."""
 
     def __init__(self, provider: str, variable: str) -> None:
-        self.provider, self.variable = provider, variable
         super().__init__(f"provider {provider!r} needs a key: set {variable} in the environment")
 
 

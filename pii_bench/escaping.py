@@ -52,12 +52,9 @@ def markdown(text: str) -> str:
 def markdown_table(
     header: Sequence[str], rows: Iterable[Sequence[object]], align: Sequence[str] | None = None
 ) -> str:
-    """Return a Markdown table with escaped cells.
+    """Return a Markdown table with escaped cells; the header is not escaped.
 
-    Args:
-        header: column headings; not escaped.
-        rows: cells.
-        align: `left` or `right` for each column; None for left.
+    `align` is `left` or `right` for each column; None for left.
     """
     from tabulate import tabulate
 
@@ -83,24 +80,11 @@ def latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in visible(text))
 
 
-def csv_cell(value: object) -> object:
-    """Escape a CSV cell: an apostrophe keeps spreadsheets from evaluating it as a formula.
-
-    Values other than strings are returned unchanged.
-    """
-    if not isinstance(value, str):
-        return value
-    shown = visible(value)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
-
-
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]], figure: str = ".4f") -> str:
-    """Return a table as CSV.
+    """Return a table as CSV; the header is not escaped, and None and NaN become empty.
 
-    Args:
-        header: column names; not escaped.
-        rows: cells; None and NaN become empty.
-        figure: format specification for floats.
+    An apostrophe keeps spreadsheets from evaluating a text as a formula. `figure` is the format
+    specification for floats.
     """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
@@ -112,7 +96,10 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]], figure: st
 def _csv_cell(cell: object, figure: str) -> object:
     if isinstance(cell, float):
         return "" if isnan(cell) else format(cell, figure)
-    return csv_cell(cell)
+    if isinstance(cell, str):
+        shown = visible(cell)
+        return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return cell
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -53,18 +53,13 @@ class RecordError(ValueError):
 class BadLines:
     """Collects the problems of a file's lines, to report them together."""
 
-    _LISTED: Final = 20
-
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._first: list[tuple[int, str]] = []
-        self._count = 0
+        self._problems: list[tuple[int, str]] = []
 
     def add(self, line: int, what: str) -> None:
         """Record a 1-based line number and its problem."""
-        self._count += 1
-        if len(self._first) < self._LISTED:
-            self._first.append((line, what))
+        self._problems.append((line, what))
 
     def raise_any(self) -> None:
         """Raise an error if any problem was recorded.
@@ -72,11 +67,11 @@ class BadLines:
         Raises:
             InputFileError: one bad line; `BadLinesError` for several.
         """
-        if self._count == 1:
-            line, what = self._first[0]
+        if len(self._problems) == 1:
+            line, what = self._problems[0]
             raise InputFileError(self._path, what, line=line)
-        if self._count:
-            raise BadLinesError(self._path, sorted(self._first), self._count)
+        if self._problems:
+            raise BadLinesError(self._path, self._problems)
 
 
 def open_binary(path: Path) -> BufferedReader:
@@ -124,10 +119,7 @@ def decode(data: bytes, path: Path | str, line: int | None = None) -> str:
 def read_records(path: Path, bad: BadLines | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (1-based line number, record) for each line of a JSON Lines file, without blank ones.
 
-    Args:
-        path: the file.
-        bad: collects lines that are not JSON objects, which are then skipped; None to raise at
-            the first one.
+    `bad` collects the lines that are not JSON objects; without it, the first one raises.
 
     Raises:
         InputFileError: the file cannot be read, or a line is not a JSON object.
@@ -196,10 +188,7 @@ def _reason(error: jsonlines.InvalidLineError) -> str:
 def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> T:
     """Read a file that contains one JSON object.
 
-    Args:
-        path: the file.
-        what: the kind of file, for the error message.
-        build: converts the object; may raise ValueError.
+    `what` is the kind of file, for the error message; `build` may raise ValueError.
 
     Raises:
         InputFileError: the file cannot be read, or is in a wrong format.
@@ -208,7 +197,7 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict):
             raise RecordError("must be a JSON object")
-        if _is_deep(record):
+        if _depth(record) > _DEEPEST:
             raise RecordError("nested too deep")
         return build(record)
     except OSError as error:
@@ -221,12 +210,12 @@ def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> 
         raise InputFileError(path, f"no {what}: {error}") from error
 
 
-def _is_deep(value: object) -> bool:
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        inner = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [each for values in inner for each in values if isinstance(each, (dict, list))]
-    return bool(level)
+def _depth(value: object) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return 0
+    return 1 + max(map(_depth, value), default=0)
 
 
 def get(record: dict[str, Any], key: str, kind: type[T], owner: str = "record") -> T:

@@ -103,10 +103,7 @@ TYPE_OF_CATEGORY: Final[Mapping[str, PiiType]] = {
 
 
 def type_named(name: str) -> PiiType:
-    """Return the type of a category, or the type itself.
-
-    Args:
-        name: a category ("Age") or a type ("CODE").
+    """Return the type of a category ("Age"), or of its own name ("CODE").
 
     Raises:
         KeyError: `name` is neither.
@@ -114,50 +111,25 @@ def type_named(name: str) -> PiiType:
     return PiiType(name) if name in PiiType.__members__ else TYPE_OF_CATEGORY[name]
 
 
-_DIRECT: Final = (
-    *CATEGORIES[PiiType.PER],
-    *CATEGORIES[PiiType.CODE],
-    "Street Address",
-)
 _SPECIAL: Final = (
-    "Blood Type",
-    "Sexual Orientation",
-    "Ethnicity",
-    "Race",
-    "Religious Belief",
-    "Political Affiliation",
-    "Medical Condition",
-    "Disability Status",
-    "Healthcare Facility",
+    *("Blood Type", "Sexual Orientation", "Ethnicity", "Race", "Religious Belief"),
+    *("Political Affiliation", "Medical Condition", "Disability Status", "Healthcare Facility"),
 )
-_FINANCIAL: Final = CATEGORIES[PiiType.QUANTITY]
 _NARROWING: Final = (
-    "City/Region",
-    "Company Name",
-    "Educational Institution",
-    "Government Agency",
-    "NGO",
-    "Occupation",
-    "Age",
-    "Gender",
-    "Nationality",
-    "Physical Features",
-    "Date",
+    *("City/Region", "Company Name", "Educational Institution", "Government Agency", "NGO"),
+    *("Occupation", "Age", "Gender", "Nationality", "Physical Features", "Date"),
 )
 _COMMON: Final = (
-    "Landmark",
-    "Height",
-    "Weight",
-    "Education Level",
-    "Academic Degree",
-    "Time",
-    "Duration",
+    *("Landmark", "Height", "Weight", "Education Level", "Academic Degree"),
+    *("Time", "Duration"),
 )
 
 SENSITIVITY: Final[Mapping[str, int]] = {
-    **dict.fromkeys(_DIRECT, 3),
+    **dict.fromkeys(CATEGORIES[PiiType.PER], 3),
+    **dict.fromkeys(CATEGORIES[PiiType.CODE], 3),
+    "Street Address": 3,
     **dict.fromkeys(_SPECIAL, 3),
-    **dict.fromkeys(_FINANCIAL, 2),
+    **dict.fromkeys(CATEGORIES[PiiType.QUANTITY], 2),
     **dict.fromkeys(_NARROWING, 2),
     **dict.fromkeys(_COMMON, 1),
 }
@@ -185,10 +157,8 @@ _SENSITIVITY_OF_TYPE: Final[Mapping[PiiType, int]] = {
 def sensitivity(category: str | None, pii_type: str) -> int:
     """Return the tier of an entity, 1 to 3.
 
-    Args:
-        category: for None or a category of another taxonomy, the tier is the median over the
-            categories of the type.
-        pii_type: one of the seven types.
+    Without a category, or with one of another taxonomy, it is the median over the categories of
+    the type.
     """
     of_category = None if category is None else SENSITIVITY.get(category)
     return of_category or _SENSITIVITY_OF_TYPE[PiiType(pii_type)]
@@ -269,9 +239,11 @@ def name_in(labels: Mapping[str, Meaning], label: str) -> str | None:
 
     None if the taxonomy has no such label.
     """
-    bare = _RUNNING_NUMBER.sub("", label)
-    forms = (form for each in (label, bare) for form in (each, each.upper(), each.lower()))
-    return next((form for form in forms if form in labels), None)
+    for name in (label, _RUNNING_NUMBER.sub("", label)):
+        for form in (name, name.upper(), name.lower()):
+            if form in labels:
+                return form
+    return None
 
 
 @cache

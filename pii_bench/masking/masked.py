@@ -14,7 +14,6 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pii_bench.datasets.value_formats import FORMATS, parse_amount
@@ -159,27 +158,20 @@ def name_of(pii_type: str, text: str) -> str:
 
 
 def number_tags(names: Mapping[str, str], text: str) -> dict[str, str]:
-    """Return a different tag for each of several values.
+    """Return value to tag for several values, given value to the name in its tag.
 
     Values that share a name are numbered from 1, in order. Tags that the text already contains,
     in any spelling, are skipped, because unmasking could not tell them apart.
-
-    Args:
-        names: value to the name in its tag.
-        text: the text to mask.
-
-    Returns:
-        Value to tag.
     """
     present = {tag_key(match) for match in TAG.finditer(text)}
     uses = Counter(names.values())
-    numbers = {name: count(1) for name in uses}
+    last: Counter[str] = Counter()
     tags: dict[str, str] = {}
     for value, name in names.items():
         tag_name = name
-        if uses[name] > 1 or plain_key(name) in present:
-            candidates = (f"{name} {number}" for number in numbers[name])
-            tag_name = next(c for c in candidates if plain_key(c) not in present)
+        while plain_key(tag_name) in present or (uses[name] > 1 and tag_name == name):
+            last[name] += 1
+            tag_name = f"{name} {last[name]}"
         tags[value] = f"<{tag_name}>"
     return tags
 
@@ -202,11 +194,9 @@ _RANKS: Final = {pii_type.value: rank for rank, pii_type in enumerate(PiiType)}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The spans of a text to mask.
+    """The spans of a text to mask: sorted, without overlaps, each labelled with its type.
 
-    Attributes:
-        claims: sorted spans without overlaps, each labelled with its type.
-        not_found: texts of entities that do not occur in the text, sorted and without duplicates.
+    `not_found` are the entities that do not occur in the text, sorted and without duplicates.
     """
 
     claims: tuple[Claim, ...]
@@ -225,17 +215,12 @@ def make_plan(
 
     Pairs are masked, and texts are kept, at all their readable occurrences
     (`Strictness.READABLE`). A span is masked exactly, even inside a word, with the combining marks
-    that follow it. `resolve_claims` resolves overlaps. The order of `entities` and `keep` does
-    not matter.
-
-    Args:
-        text: any text.
-        entities: pairs or spans to mask.
-        keep: texts to leave unmasked, compared as the scorer compares texts.
-        locator: the locator of `text`, to share among several plans.
+    that follow it. Texts to keep are compared as the scorer compares texts. `resolve_claims`
+    resolves overlaps. The order of `entities` and `keep` does not matter. `locator` is that of
+    `text`, to share among several plans.
 
     Raises:
-        PiiBenchError: If a span lies outside the text, an entity is neither a pair nor a span, or
+        PiiBenchError: a span lies outside the text, an entity is neither a pair nor a span, or
             `keep` is a single string.
     """
     if isinstance(keep, str):
@@ -263,13 +248,8 @@ def plan_of(
 ) -> Plan | None:
     """Return the spans of a description to mask, from the answers to both tasks.
 
-    Args:
-        description: the text.
-        subjects: (text, type) pairs of each person; None without a usable answer.
-        related: texts that the query needs; None without a usable answer.
-
-    Returns:
-        None if either answer is missing.
+    `subjects` are the (text, type) pairs of each person, and `related` the texts that the query
+    needs; without either answer there is no plan.
     """
     if subjects is None or related is None:
         return None
@@ -278,7 +258,6 @@ def plan_of(
 
 
 def _locate(text: str, locator: Locator, entity: object) -> tuple[str, str, Sequence[Span]]:
-    """Return the text, type and spans of an entity."""
     if isinstance(entity, DetectedSpan):
         start, end = entity.start, entity.end
         if not 0 <= start <= end <= len(text):
@@ -347,16 +326,8 @@ def mask(
     """Replace entities with tags, except those to keep; `unmask` restores the text exactly.
 
     All spellings of a value (`Strictness.READABLE`) get the same tag. See `make_plan` for
-    overlapping entities, and `number_tags` for the tags.
-
-    Args:
-        text: any text, even one that contains something like a tag.
-        entities: (text, type) pairs or spans.
-        keep: texts of entities to leave unmasked.
-        locator: see `make_plan`.
-
-    Raises:
-        PiiBenchError: see `make_plan`.
+    overlapping entities and errors, and `number_tags` for the tags. The text may contain something
+    like a tag.
     """
     plan = make_plan(text, entities, keep, locator)
     names: dict[str, str] = {}
@@ -377,7 +348,7 @@ def mask(
         occurrences.setdefault(tag, []).append(value)
         position = end
     mapping = {
-        tag: tuple(values if len(set(values)) > 1 else values[:1])
+        tag: tuple(values) if len(set(values)) > 1 else (values[0],)
         for tag, values in occurrences.items()
     }
     return Masked("".join([*parts, text[position:]]), mapping, tuple(spans), plan.not_found)
@@ -417,16 +388,14 @@ def absent_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
 def inexact_tags(text: str, mapping: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Return the tags in a text that match a tag of a mapping except for the number.
 
-    `unmask` does not restore such tags, for example `<Phone Number 9>` for `<Phone Number>`.
-
-    Returns:
-        The tags as written, without duplicates, in the order of the text.
+    `unmask` does not restore such tags, for example `<Phone Number 9>` for `<Phone Number>`. They
+    are as written, without duplicates, in the order of the text.
     """
     keys = {plain_key(tag) for tag in mapping}
     names = {_NUMBER.sub("", key) for key in keys}
-    inexact: dict[str, None] = {}
+    inexact: list[str] = []
     for match in TAG.finditer(text):
         key = tag_key(match)
-        if key not in keys and _NUMBER.sub("", key) in names:
-            inexact[match[0]] = None
-    return list(inexact)
+        if key not in keys and _NUMBER.sub("", key) in names and match[0] not in inexact:
+            inexact.append(match[0])
+    return inexact
