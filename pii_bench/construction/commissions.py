@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from math import prod
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -80,11 +81,10 @@ _FORM_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A set of descriptions to write.
+    """A set of `size` descriptions to write.
 
     Attributes:
         people: subjects per description, 1 or 2.
-        size: number of descriptions.
         queries: queries per description.
     """
 
@@ -119,13 +119,7 @@ ORDERS: Final[Mapping[str, Order]] = {
 
 @dataclass(frozen=True, slots=True)
 class CommissionedQuery:
-    """A query to write.
-
-    Attributes:
-        needs: number of related entities.
-        domain: the suggested domain.
-        chars: length in characters.
-    """
+    """A query to write: `needs` is the number of related entities, `domain` a suggestion."""
 
     needs: int
     reference: str
@@ -138,14 +132,13 @@ class Commission:
     """A description to write, with its queries.
 
     Attributes:
-        id: sample id.
         profiles: subject id to person.
         spares: tag to the alternative values of its fact.
         writer: kind of writer, one of `pools.WRITERS`; `voice` describes the writer.
         theme: topic of the text, see `pools.Theme`.
         registers: kinds of text that the writer can choose from.
         form: format of dates, amounts and measures, "paper" or "free".
-        chars: length of the description in characters.
+        chars: length of the description.
     """
 
     id: str
@@ -182,40 +175,40 @@ def commission(order: Order, number: int) -> Commission:
     """Draw the commission with a number, from 1.
 
     Raises:
-        MissingExtraError: If Faker is not installed.
-        InputFileError: If a pool or table is invalid.
-        RuntimeError: If all attempts to draw people without conflicts fail.
+        MissingExtraError: Faker is not installed.
+        InputFileError: a pool or table is invalid.
+        RuntimeError: all attempts to draw people without conflicts fail.
     """
-    planned = _plan(order.name)[number - 1]
+    plan, index = _plan(order.name), number - 1
+    types = plan.types[index * order.people : number * order.people]
+    writer = plan.writers[index]
     random = Random(f"{SEED}/{order.name}/{number}")
     voices = load_voices()
-    theme = _theme(voices, planned.types, random)
-    profiles, relation = _people(order, planned.types, voices.themes[theme].facts, random)
+    theme = _theme(voices, types, random)
+    profiles, relation = _people(order, types, voices.themes[theme].facts, random)
     facts = sum(len(profile.facts) for profile in profiles.values())
     facts_to_mean = facts * order.size / sum(order.types.values())
-    person = random.choice(voices.people_of(planned.writer, theme))
+    person = random.choice(voices.people_of(writer, theme))
     voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
         CommissionedQuery(
-            needs=min(needs, (facts - order.people) // 2),
-            reference=reference,
-            domain=domain,
+            needs=min(plan.needs[place], (facts - order.people) // 2),
+            reference=plan.references[place],
+            domain=plan.domains[place],
             chars=min(max(round(random.gauss(_QUERY_CHARS[order.people], 55)), 90), 390),
         )
-        for needs, reference, domain in zip(
-            planned.needs, planned.references, planned.domains, strict=True
-        )
+        for place in range(index * order.queries, number * order.queries)
     )
     return Commission(
         id=f"{order.name}-{number:04d}",
         profiles=profiles,
         relation=relation,
         spares=_spares(profiles),
-        writer=planned.writer,
+        writer=writer,
         voice=voice,
         theme=theme,
-        registers=planned.registers,
-        form="paper" if random.random() < _PAPER_SHARE[planned.writer] else "free",
+        registers=plan.registers[index],
+        form="paper" if random.random() < _PAPER_SHARE[writer] else "free",
         # More facts make longer texts, but not in proportion.
         chars=round(
             _CHARS[order.people] * (0.45 + 0.55 * facts_to_mean) * random.uniform(0.8, 1.2)
@@ -225,24 +218,25 @@ def commission(order: Order, number: int) -> Commission:
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    """The part of a commission that is dealt over the whole set, so that its shares are exact.
+class _Plan:
+    """What is dealt over a whole set, so that its shares are exact.
 
     Attributes:
-        types: for each person the types of the facts, without the name.
-        needs: for each query the number of related entities; likewise the references and domains.
+        types: of each person, the types of the facts without the name.
+        writers: of each description; likewise the registers.
+        needs: of each query, the number of related entities; likewise the references and domains.
     """
 
     types: Sequence[Sequence[PiiType]]
-    writer: str
-    registers: tuple[str, ...]
+    writers: Sequence[str]
+    registers: Sequence[tuple[str, ...]]
     needs: Sequence[int]
     references: Sequence[str]
     domains: Sequence[str]
 
 
 @cache
-def _plan(name: str) -> list[_Planned]:
+def _plan(name: str) -> _Plan:
     order, voices = ORDERS[name], load_voices()
     random = Random(f"{SEED}/{name}")
     queries = order.size * order.queries
@@ -252,44 +246,28 @@ def _plan(name: str) -> list[_Planned]:
         needs += [related] * round(queries * share)
     needs += [2] * (queries - len(needs))
     random.shuffle(needs)
-    types = allot_types(order.size * order.people, order.types, random)
-    registers = _offer_registers(voices, order.people, writers, random)
-    references = deal(REFERENCES, queries, random)
-    domains = deal(voices.domains, queries, random)
-    commissions = []
-    for index in range(order.size):
-        of_people = slice(index * order.people, (index + 1) * order.people)
-        of_queries = slice(index * order.queries, (index + 1) * order.queries)
-        commissions.append(
-            _Planned(
-                types=types[of_people],
-                writer=writers[index],
-                registers=registers[index],
-                needs=needs[of_queries],
-                references=references[of_queries],
-                domains=domains[of_queries],
-            )
-        )
-    return commissions
+    # Drawn in this order.
+    return _Plan(
+        types=allot_types(order.size * order.people, order.types, random),
+        writers=writers,
+        registers=_offer_registers(voices, order.people, writers, random),
+        needs=needs,
+        references=deal(REFERENCES, queries, random),
+        domains=deal(voices.domains, queries, random),
+    )
 
 
 def allot_types(people: int, counts: Mapping[PiiType, int], random: Random) -> list[list[PiiType]]:
-    """Deal types to people so that every count is met exactly.
-
-    Args:
-        people: number of subjects.
-        counts: type to its number of entities over all subjects; PER is ignored.
-        random: source of randomness.
+    """Deal types to a number of people so that every count is met exactly; PER is ignored.
 
     Returns:
-        For each subject the types of its 3 to 15 entities except the name, none more often than
+        For each person the types of its 3 to 15 entities except the name, none more often than
         the type has categories.
     """
     remaining: Counter[PiiType] = Counter(counts)
     del remaining[PiiType.PER]
-    sizes = _sizes(people, remaining.total(), random)
     hands: list[Counter[PiiType]] = []
-    for size in sizes:
+    for size in _sizes(people, remaining.total(), random):
         hand: Counter[PiiType] = Counter()
         for _ in range(size):
             available = [pii_type for pii_type, count in remaining.items() if count > 0]
@@ -364,12 +342,7 @@ def _offer_registers(
 
 def _theme(voices: Voices, types: Sequence[Sequence[PiiType]], random: Random) -> str:
     """Draw a theme that suits the types, such as a financial one for many amounts."""
-    relevant = [
-        pii_type
-        for types_of_person in types
-        for pii_type in types_of_person
-        if pii_type is not PiiType.DATETIME
-    ]
+    relevant = [each for each in chain(*types) if each is not PiiType.DATETIME]
     weights = [
         prod(_fit(theme, pii_type) for pii_type in relevant) ** (1 / len(types))
         for theme in voices.themes.values()
@@ -392,17 +365,14 @@ def _people(
     census = Census(load_pools(order.split), random, favoured)
     for _ in range(_ATTEMPTS):
         alias = random.random() < _ALIAS_SHARE
-        relation = None
-        people: tuple[Profile, ...]
         try:
             if order.people == 1:
-                people = (census.single(types[0], alias=alias),)
-            else:
-                relation = RELATIONS[random.choice(sorted(RELATIONS))]
-                people = census.pair((types[0], types[1]), relation, alias=alias)
+                return {"A": census.single(types[0], alias=alias)}, None
+            relation = RELATIONS[random.choice(sorted(RELATIONS))]
+            a, b = census.pair((types[0], types[1]), relation, alias=alias)
         except Unresolvable:
             continue
-        return {profile.id: profile for profile in people}, relation
+        return {"A": a, "B": b}, relation
     raise RuntimeError(f"{order.name}: no people without conflicts in {_ATTEMPTS} attempts")
 
 

@@ -35,11 +35,8 @@ _REPEATED_SHARE: Final = 0.35
 class Fact:
     """A fact about a person, which becomes an entity of the text.
 
-    Attributes:
-        category: one of the 55 categories.
-        facet: what the fact is about, if the category does not determine it, such as "job-start"
-            for a date; otherwise "".
-        value: the text of the entity.
+    `facet` is what the fact is about, if the category does not determine it, such as "job-start"
+    for a date; otherwise "".
     """
 
     category: str
@@ -49,12 +46,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A person of a description.
+    """A person of a description, with the id "A" or "B".
 
-    Attributes:
-        id: the subject id in the sample, "A" or "B".
-        facts: the name, which is the only fact of type PER, and other facts of distinct categories.
-        draw: the properties that the values depend on, for drawing further values.
+    The first fact is the name, the only one of type PER; the others have distinct categories.
     """
 
     id: str
@@ -68,10 +62,7 @@ class Profile:
 
     def fact(self, category: str) -> Fact | None:
         """Return the fact of a category; None if there is none."""
-        for fact in self.facts:
-            if fact.category == category:
-                return fact
-        return None
+        return next((fact for fact in self.facts if fact.category == category), None)
 
 
 class Unresolvable(Exception):  # noqa: N818 - callers expect it and draw again
@@ -80,27 +71,17 @@ class Unresolvable(Exception):  # noqa: N818 - callers expect it and draw again
 
 @dataclass
 class Census:
-    """Draws the people of one split.
-
-    Attributes:
-        pools: the pools of values.
-        random: the source of randomness.
-        favoured: categories that are drawn more often than others of their type.
-    """
+    """Draws the people of one split; `favoured` categories more often than others of their type."""
 
     pools: Pools
     random: Random
     favoured: frozenset[str] = frozenset()
 
     def single(self, types: Sequence[PiiType], *, alias: bool) -> Profile:
-        """Draw a person with a name and entities of these types.
-
-        Args:
-            types: the types of the other entities.
-            alias: True if the name may be a nickname or a handle.
+        """Draw a person with a name, which may be an alias, and entities of these types.
 
         Raises:
-            Unresolvable: If conflicts remain.
+            Unresolvable: conflicts remain.
         """
         draw = self._draw_person()
         return self._draw_profile("A", self._categories(types, draw), draw, alias=alias)
@@ -112,24 +93,20 @@ class Census:
         *,
         alias: bool,
     ) -> tuple[Profile, Profile]:
-        """Draw two related people, with shared facts if the relation has any.
+        """Draw two people, the first of whom is the `relation` of the second, with shared facts.
 
-        Args:
-            types: for each person, the types of the entities except the name.
-            relation: the relation of the first person to the second.
-            alias: True if the names may be nicknames or handles.
+        `types` are those of the entities of each person, except the name, which may be an alias.
 
         Raises:
-            Unresolvable: If conflicts remain.
+            Unresolvable: conflicts remain.
         """
         draw_a = self._draw_person()
         draw_b = self._draw_person(home=draw_a)
         if relation.kin:
             draw_b = replace(draw_b, culture=draw_a.culture)
         shared = self._shared_facets(types, relation)
-        a = self._draw_profile(
-            "A", self._categories(types[0], draw_a, list(shared)), draw_a, shared, alias=alias
-        )
+        categories = self._categories(types[0], draw_a, list(shared))
+        a = self._draw_profile("A", categories, draw_a, shared, alias=alias)
         shared_facts = {
             fact.category: fact for fact in a.facts if shared.get(fact.category) == fact.facet
         }
@@ -201,14 +178,11 @@ class Census:
                 continue
             if draw.country.name != _AMERICAN and _SSN in unused:
                 unused.remove(_SSN)
-            chosen.append(self._choose_category(unused))
+            favoured = [name for name in unused if name in self.favoured]
+            if favoured and self.random.random() < _FAVOURED_SHARE:
+                unused = favoured
+            chosen.append(self.random.choice(unused))
         return chosen
-
-    def _choose_category(self, possible: Sequence[str]) -> str:
-        favoured = [name for name in possible if name in self.favoured]
-        if favoured and self.random.random() < _FAVOURED_SHARE:
-            return self.random.choice(favoured)
-        return self.random.choice(possible)
 
     def _draw_profile(
         self,
@@ -220,15 +194,10 @@ class Census:
         *,
         alias: bool,
     ) -> Profile:
-        """Draw every value, then redraw those that conflict.
+        """Draw the name and a fact of each category, then redraw the values that conflict.
 
-        Args:
-            subject: the subject id.
-            categories: the categories of the facts except the name.
-            draw: the properties of the person.
-            facets: category to facet; other facets are drawn.
-            shared_facts: category to a fact that has its value already.
-            alias: True if the name may be a nickname or a handle.
+        Facets are drawn for categories that `facets` lacks, values for those that `shared_facts`
+        lacks.
         """
         name = "Full Name"
         if alias and self.random.random() < _ALIAS_SHARE:
@@ -247,8 +216,7 @@ class Census:
             problems = conflicts(profile)
             if not problems:
                 return profile
-            _, category = problems[0]
-            profile = self._redraw(profile, category, shared_facts)
+            profile = self._redraw(profile, problems[0][1], shared_facts)
         raise Unresolvable
 
     def _resolve_pair(
@@ -281,8 +249,8 @@ class Census:
 
     def _with_pay(self, draw: Draw, facts: Sequence[Fact]) -> Draw:
         """Return the properties with an income that fits the occupation, if there is one."""
-        for fact in facts:
-            if fact.category == "Occupation":
-                job = self.pools.occupations[fact.value]
-                return replace(draw, income=self.random.uniform(job.low, job.high))
-        return draw
+        jobs = [fact.value for fact in facts if fact.category == "Occupation"]
+        if not jobs:
+            return draw
+        job = self.pools.occupations[jobs[0]]
+        return replace(draw, income=self.random.uniform(job.low, job.high))

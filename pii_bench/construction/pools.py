@@ -58,7 +58,6 @@ class Country:
         per_usd: local units for one US dollar.
         locales: Faker's locales for its names; empty if it has none in Latin script.
         streets: addresses, with `{n}` for the number.
-        cities: name to city.
     """
 
     name: str
@@ -75,13 +74,10 @@ class Country:
 
 @dataclass(frozen=True, slots=True)
 class Occupation:
-    """An occupation with its minimum requirements and pay.
+    """An occupation with its minimum age and its gross monthly pay in US dollars, low to high.
 
     Attributes:
         education: minimum rank: 0 none, 1 school, 2 vocational, 3 bachelor, 4 master, 5 doctorate.
-        low: lowest gross monthly pay in US dollars.
-        high: highest gross monthly pay in US dollars.
-        age: minimum age.
     """
 
     name: str
@@ -136,7 +132,7 @@ class Pools:
         """Return the first names and the family names of a culture, all single words.
 
         Raises:
-            MissingExtraError: If Faker is not installed.
+            MissingExtraError: Faker is not installed.
         """
         if culture in self.cultures:
             return self.cultures[culture].first[pronoun], self.cultures[culture].last
@@ -144,21 +140,19 @@ class Pools:
 
 
 @cache
-def load_pools(split: Split, folder: Path = VALUES) -> Pools:
+def load_pools(split: Split) -> Pools:
     """Read the values of a split.
 
     Raises:
-        InputFileError: If a file is missing or is not TOML.
+        InputFileError: a file is missing or is not TOML.
     """
-    places = read_values(folder / "places.toml")
-    people = read_values(folder / "people.toml")
-    tables = read_values(folder / "pools.toml")
-    countries = [_country(record, split) for record in places["country"]]
-    lists = {
-        name: tuple(values)
-        for name, values in {**tables["shared"], **tables[split]}.items()
-        if _is_plain(values)
-    }
+    people = read_values(VALUES / "people.toml")
+    tables = read_values(VALUES / "pools.toml")
+    countries = [_country(each, split) for each in read_values(VALUES / "places.toml")["country"]]
+    lists: dict[str, tuple[str, ...]] = {}
+    for name, values in {**tables["shared"], **tables[split]}.items():
+        if all(isinstance(value, str) for value in values):
+            lists[name] = tuple(values)
     for name in ("nicknames", "handle_stems"):
         lists[name] = tuple(people[name][split])
     return Pools(
@@ -173,17 +167,14 @@ def load_pools(split: Split, folder: Path = VALUES) -> Pools:
     )
 
 
-def in_split(name: str, split: Split) -> bool:
-    """Return True if a part of a name belongs to a split; about a third belongs to train.
+def _of_split(names: Iterable[str], split: Split) -> tuple[str, ...]:
+    """Return the parts of names that belong to a split; about a third belongs to train.
 
     This depends on the name only, because lists of several cultures and pronouns contain the same
     names.
     """
-    return (hashlib.sha256(name.encode()).digest()[-1] % 3 == 0) == (split == "train")
-
-
-def _of_split(names: Iterable[str], split: Split) -> tuple[str, ...]:
-    return tuple(name for name in names if in_split(name, split))
+    digests = [(name, hashlib.sha256(name.encode()).digest()) for name in names]
+    return tuple(name for name, hashed in digests if (hashed[-1] % 3 == 0) == (split == "train"))
 
 
 @cache
@@ -236,15 +227,11 @@ def _country(record: dict[str, Any], split: Split) -> Country:
     )
 
 
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
 def read_values(path: Path) -> dict[str, Any]:
     """Read a file of values.
 
     Raises:
-        InputFileError: If the file is missing or is not TOML.
+        InputFileError: the file is missing or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -254,12 +241,7 @@ def read_values(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The theme of a text.
-
-    Attributes:
-        desk: professionals who deal with such matters.
-        facts: categories that are typical of it.
-    """
+    """The theme of a text: professionals who deal with it, and categories typical of it."""
 
     desk: tuple[str, ...]
     facts: frozenset[str]
@@ -303,7 +285,7 @@ def load_voices() -> Voices:
     """Read the voices, themes, kinds of text and domains of queries.
 
     Raises:
-        InputFileError: If the file is missing or is not TOML.
+        InputFileError: the file is missing or is not TOML.
     """
     values = read_values(TEXTS / "voices.toml")
     return Voices(

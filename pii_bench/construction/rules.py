@@ -24,8 +24,7 @@ class Relation:
     Attributes:
         name: the name, A first.
         shared: (category, facet) of facts that may have the same value for both.
-        least_gap: the minimum of A's age minus B's age.
-        greatest_gap: the maximum of A's age minus B's age.
+        least_gap: the minimum of A's age minus B's age; likewise `greatest_gap`.
         binding: True if two people with a fact of `shared` must have the same value.
         kin: True if both have the same nationality.
         senior: True if A earns at least as much as B.
@@ -71,7 +70,6 @@ RELATIONS: Final[Mapping[str, Relation]] = {
 Conflict: TypeAlias = tuple[str, str]
 """The subject id and the category of a fact whose value must change."""
 
-_DAYS_PER_YEAR: Final = 365.25
 # The year of the texts.
 _YEAR: Final = 2026
 
@@ -103,10 +101,8 @@ def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
     age, duration, date = _number(profile, "Age"), profile.fact("Duration"), profile.fact("Date")
     if age is None:
         return
-    if duration and duration.facet == "in-post":
-        years = number(duration.value) / _DAYS_PER_YEAR
-        if age - years < 16:
-            yield "Duration"
+    if duration and duration.facet == "in-post" and age - number(duration.value) / 365.25 < 16:
+        yield "Duration"
     if date and date.facet in {"job-start", "course-end"}:
         years = _YEAR - int(date.value[:4])
         if age - years < 17:
@@ -130,9 +126,10 @@ def post_and_start_agree(profile: Profile) -> Iterator[str]:
 def occupation_has_its_schooling(profile: Profile) -> Iterator[str]:
     """An occupation is not held without the education that it needs."""
     occupation, ranks = profile.fact("Occupation"), _ranks(profile)
-    jobs = profile.pools.occupations
-    if occupation and ranks and max(ranks) < jobs[occupation.value].education:
-        yield "Occupation"
+    if occupation and ranks:
+        job = profile.pools.occupations[occupation.value]
+        if max(ranks) < job.education:
+            yield "Occupation"
 
 
 def level_and_degree_agree(profile: Profile) -> Iterator[str]:
@@ -164,21 +161,20 @@ def pay_fits_occupation(profile: Profile) -> Iterator[str]:
 def home_is_one_place(profile: Profile) -> Iterator[str]:
     """Landmark, agency, party, city, school and address are of the place of residence."""
     country, city = profile.draw.country, profile.draw.city
-    landmark, agency = profile.fact("Landmark"), profile.fact("Government Agency")
-    party, home = profile.fact("Political Affiliation"), profile.fact("City/Region")
-    school, address = profile.fact("Educational Institution"), profile.fact("Street Address")
-    if landmark and landmark.value not in city.landmarks:
-        yield "Landmark"
-    if agency and agency.value not in country.agencies:
-        yield "Government Agency"
-    if party and party.value not in country.parties:
-        yield "Political Affiliation"
-    if home and home.facet == "home" and home.value != city.name:
-        yield "City/Region"
-    if school and school.facet == "current" and school.value not in city.universities:
-        yield "Educational Institution"
-    if address and re.sub(r"\d+", "{n}", address.value) not in country.streets:
-        yield "Street Address"
+    local = {
+        "Landmark": city.landmarks,
+        "Government Agency": country.agencies,
+        "Political Affiliation": country.parties,
+        "City/Region": (city.name,),
+        "Educational Institution": city.universities,
+        "Street Address": country.streets,
+    }
+    for category, values in local.items():
+        fact = profile.fact(category)
+        if fact is None or fact.facet in {"origin", "alumni"}:
+            continue
+        if {fact.value, re.sub(r"\d+", "{n}", fact.value)}.isdisjoint(values):
+            yield category
 
 
 def pay_covers_what_is_paid(profile: Profile) -> Iterator[str]:

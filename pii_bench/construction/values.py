@@ -21,10 +21,7 @@ class Draw:
     """The properties of a person that values depend on.
 
     Attributes:
-        random: the source of randomness.
-        pools: the pools to draw from.
         country: the country of residence, even if the text does not mention it.
-        city: the city of residence, likewise.
         pronoun: `she`, `he` or `they`.
         culture: the culture of the name, which may differ from that of the country.
         income: gross monthly pay in US dollars, which amounts are proportional to.
@@ -67,28 +64,19 @@ def draw_value(category: str, facet: str, draw: Draw) -> str:
 
 def _options(category: str, draw: Draw) -> Sequence[str]:
     """Return the values of a category that suit the person."""
-    options: Sequence[str]
-    match category:
-        case "Landmark":
-            options = draw.city.landmarks
-        case "Government Agency":
-            options = draw.country.agencies
-        case "Political Affiliation":
-            options = draw.country.parties
-        case "Occupation":
-            options = list(draw.pools.occupations)
-        case "Education Level":
-            options = list(draw.pools.education_levels)
-        case "Academic Degree":
-            options = list(draw.pools.degrees)
-        case "Gender":
-            genders = draw.pools.genders
-            options = [word for word in genders if genders[word] == draw.pronoun]
-        case "Sexual Orientation" if draw.pronoun == "he":
-            options = [word for word in draw.pools.lists["orientations"] if word != "lesbian"]
-        case _:
-            options = draw.pools.lists[_LISTS[category]]
-    return options
+    if category in _LISTS:
+        values = draw.pools.lists[_LISTS[category]]
+        return [value for value in values if draw.pronoun != "he" or value != "lesbian"]
+    options: Mapping[str, Sequence[str]] = {
+        "Landmark": draw.city.landmarks,
+        "Government Agency": draw.country.agencies,
+        "Political Affiliation": draw.country.parties,
+        "Occupation": list(draw.pools.occupations),
+        "Education Level": list(draw.pools.education_levels),
+        "Academic Degree": list(draw.pools.degrees),
+        "Gender": [word for word, of in draw.pools.genders.items() if of == draw.pronoun],
+    }
+    return options[category]
 
 
 def amount(draw: Draw, dollars: float) -> str:
@@ -178,30 +166,13 @@ def _full_name(draw: Draw, _: str) -> str:
     return f"{draw.random.choice(first)} {draw.random.choice(last)}"
 
 
-def _bank_account(draw: Draw, _: str) -> str:
-    return draw.digits(draw.random.choice((10, 11, 12)))
-
-
-def _password_hash(draw: Draw, _: str) -> str:
-    return sha256(draw.random.randbytes(16)).hexdigest()
-
-
 def _street_address(draw: Draw, _: str) -> str:
     return draw.random.choice(draw.country.streets).format(n=draw.random.randrange(2, 190))
 
 
-def _age(draw: Draw, _: str) -> str:
-    return str(draw.random.randrange(18, 84))
-
-
-def _credit_score(draw: Draw, _: str) -> str:
-    return str(draw.random.randrange(480, 845))
-
-
 def _handle(draw: Draw, _: str) -> str:
     stem = draw.from_list("handle_stems")
-    digits = draw.digits(draw.random.choice((2, 2, 3, 4)))
-    return f"@{stem}{digits}"[:16]
+    return f"@{stem}{draw.digits(draw.random.choice((2, 2, 3, 4)))}"[:16]
 
 
 def _credit_card(draw: Draw, _: str) -> str:
@@ -221,9 +192,7 @@ def _phone(draw: Draw, _: str) -> str:
 def _ip_address(draw: Draw, _: str) -> str:
     # The networks that RFC 3849 and RFC 5737 reserve for documentation.
     if draw.random.random() < 0.3:
-        first = draw.random.randrange(1, 65536)
-        second = draw.random.randrange(1, 65536)
-        last = draw.random.randrange(1, 4096)
+        first, second, last = (draw.random.randrange(1, end) for end in (65536, 65536, 4096))
         return f"2001:db8:{first:x}:{second:x}::{last:x}"
     network = draw.random.choice(("192.0.2", "198.51.100", "203.0.113"))
     return f"{network}.{draw.random.randrange(1, 255)}"
@@ -282,8 +251,7 @@ def _date(draw: Draw, facet: str) -> str:
     first, last = _EVENT_YEARS[facet]
     start = dt.date(first, 1, 1)
     # The texts are set in the summer of 2026, after every event.
-    end = dt.date(last, 6, 30)
-    days = draw.random.randrange((end - start).days)
+    days = draw.random.randrange((dt.date(last, 6, 30) - start).days)
     return (start + dt.timedelta(days)).isoformat()
 
 
@@ -291,9 +259,7 @@ def _time(draw: Draw, facet: str) -> str:
     first, last = _HOURS[facet]
     hour = draw.random.randrange(first, last + 1)
     if facet == "incident":
-        minute = draw.random.randrange(60)
-        second = draw.random.randrange(60)
-        return f"{hour:02}:{minute:02}:{second:02}"
+        return f"{hour:02}:{draw.random.randrange(60):02}:{draw.random.randrange(60):02}"
     return f"{hour:02}:{draw.random.randrange(0, 60, 5):02}:00"
 
 
@@ -350,22 +316,22 @@ _DRAWERS: Final[Mapping[str, Callable[[Draw, str], str]]] = {
     "Full Name": _full_name,
     "Social Media Handle": _handle,
     "Social Security Number": _social_security_number,
-    "Bank Account": _bank_account,
+    "Bank Account": lambda draw, _: draw.digits(draw.random.choice((10, 11, 12))),
     "Credit Card": _credit_card,
     "Phone Number": _phone,
     "IP Address": _ip_address,
     "Email Address": _email,
-    "Password Hash": _password_hash,
+    "Password Hash": lambda draw, _: sha256(draw.random.randbytes(16)).hexdigest(),
     "Street Address": _street_address,
     "City/Region": _city,
     "Educational Institution": _university,
-    "Age": _age,
+    "Age": lambda draw, _: str(draw.random.randrange(18, 84)),
     "Height": _height,
     "Weight": _weight,
     "Nationality": _nationality,
     "Date": _date,
     "Time": _time,
     "Duration": _duration,
-    "Credit Score": _credit_score,
+    "Credit Score": lambda draw, _: str(draw.random.randrange(480, 845)),
 }
 """Other categories to the function that draws a value, given the facet."""

@@ -24,7 +24,7 @@ from pii_bench.datasets.rows import (
     parquet_schema,
 )
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
-from pii_bench.files import RecordError, get, open_binary, read_places, replacing, writing
+from pii_bench.files import RecordError, encode, get, open_binary, read_places, replacing, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _COLON: Final = re.compile(r":\s*")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table.
+    """A row of a table; its `repr` hides the texts.
 
     Attributes:
         where: file and line or row number, for messages.
@@ -72,9 +72,9 @@ def open_table(path: Path, column: str, query_column: str | None = None) -> Tabl
     """Open a .jsonl, .csv or .parquet file.
 
     Raises:
-        InputFileError: If the file cannot be read or lacks a column.
-        MissingExtraError: If pyarrow is needed and not installed.
-        UnknownNameError: If the file has another ending.
+        InputFileError: the file cannot be read or lacks a column.
+        MissingExtraError: pyarrow is needed and not installed.
+        UnknownNameError: the file has another ending.
     """
     ending = path.suffix.lower()
     if ending not in KINDS:
@@ -83,14 +83,11 @@ def open_table(path: Path, column: str, query_column: str | None = None) -> Tabl
 
 
 def begin(table: Table, part: Path, *, force: bool) -> int:
-    """Prepare `OUT.part` for the next row: keep its complete rows, or none with `force`.
-
-    Returns:
-        The number of rows kept.
+    """Keep the complete rows of `OUT.part`, or none with `force`, and return their number.
 
     Raises:
-        PiiBenchError: If `OUT.part` belongs to another table.
-        ResultsError: If `OUT.part` cannot be written.
+        PiiBenchError: `OUT.part` belongs to another table.
+        ResultsError: `OUT.part` cannot be written.
     """
     rows = quotes = 0
     with writing(part), part.open("w+b" if force or not part.exists() else "r+b") as file:
@@ -112,11 +109,10 @@ def append(part: Path, row: str) -> None:
     """Append an encoded row.
 
     Raises:
-        ResultsError: If the row cannot be written; `begin` removes an incomplete one.
+        ResultsError: the row cannot be written; `begin` removes an incomplete one.
     """
     with writing(part), part.open("ab") as file:
-        # UTF-8 cannot encode a lone surrogate; backslashreplace writes its JSON escape.
-        file.write(row.encode("utf-8", "backslashreplace"))
+        file.write(encode(row))
 
 
 def _rename(part: Path, out: Path) -> None:
@@ -178,8 +174,8 @@ def _csv(path: Path, column: str, query_column: str | None) -> Table:
                 what = f"row {number} has {len(cells)} cells, the header {len(header)}"
                 raise InputFileError(path, what, line=line)
             query = None if query_place is None else cells[query_place]
-            encode = partial(_csv_row, cells, place, line_end)
-            yield Row(f"{path}: row {number}", cells[place], query, encode)
+            write = partial(_csv_row, cells, place, line_end)
+            yield Row(f"{path}: row {number}", cells[place], query, write)
 
     head = bom + _csv_row(header, place, line_end, column).encode()
     return Table(rows, _rename, head, quoted=True)
@@ -205,12 +201,12 @@ def _parquet(path: Path, column: str, query_column: str | None) -> Table:
             raise InputFileError(path, f"column {name!r} holds {kind}; allowed: {allowed}")
 
     def rows() -> Iterator[Row]:
-        records = (
-            record for batch in parquet_batches(path, columns) for record in batch.to_pylist()
-        )
-        for number, record in enumerate(records, start=1):
-            query = None if query_column is None else record[query_column] or ""
-            yield Row(f"{path}: row {number}", record[column], query, _json_text)
+        number = 0
+        for batch in parquet_batches(path, columns):
+            for record in batch.to_pylist():
+                number += 1
+                query = None if query_column is None else record[query_column] or ""
+                yield Row(f"{path}: row {number}", record[column], query, _json_text)
 
     def finish(part: Path, out: Path) -> None:
         place = schema.names.index(column)
