@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock
 
-from pii_bench.construction.commissions import (
-    ORDERS,
-    REFERENCES,
-    commission,
-)
+from pii_bench.construction.commissions import ORDERS, REFERENCES, commission
 from pii_bench.construction.declared import (
     FRONTIER,
     FRONTIER_SIZE,
@@ -30,13 +26,7 @@ from pii_bench.construction.derived import (
     twin_kinds,
     twin_sources,
 )
-from pii_bench.construction.marked import (
-    Marked,
-    MarkedQuery,
-    Resolved,
-    names_in,
-    resolve,
-)
+from pii_bench.construction.marked import Marked, MarkedQuery, Resolved, names_in, resolve
 from pii_bench.construction.pools import TEXTS, load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
@@ -49,11 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pii_bench.construction.commissions import Order
     from pii_bench.construction.declared import FrontierCommission
     from pii_bench.datasets.sample import Sample
 
-_LENGTH_TOLERANCE: Final = 0.2
 # Askers who are not a person of the text.
 _OUTSIDE: Final = ("desk", "near", "other")
 
@@ -85,10 +73,9 @@ class Terms:
         facts: tag to category.
         allowed: tag to the allowed values of a name or number.
         kinds: kinds of the queries, in order.
-        chars: length of the description in characters; None for twins, which have none.
+        chars: length of the description; None for twins, which have none.
         header: the header to record with the text.
-        needs: range of the number of related entities.
-        query_chars: range of the length of a query.
+        needs: range of the number of related entities; likewise `query_chars`.
         registers: allowed kinds of text in the header; empty if the header needs none.
         exact: True if `allowed` applies to all values, not only to names and numbers.
         any_form: True if names may be in another script, and numbers grouped or broken.
@@ -119,15 +106,13 @@ class Verdict:
 
 
 def accept(written: Sequence[Marked], folder: Path = TEXTS) -> list[Verdict]:
-    """Check written texts, and record those without problems.
+    """Check written texts, and record those without problems in a folder.
 
-    Args:
-        written: the texts, each of which is also compared with the accepted ones before it.
-        folder: folder of the recorded texts.
+    Each text is also compared with the accepted ones before it.
 
     Raises:
-        MarkedError: If a recorded file is invalid.
-        ResultsError: If a text cannot be recorded.
+        InputFileError: a recorded file is invalid.
+        ResultsError: a text cannot be recorded.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
@@ -173,17 +158,16 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     sample_id = marked.id
     name, _, digits = sample_id.rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
+    earlier = recorded.sets.get(name, {}).get(sample_id)
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
-        return (
-            _recorded_terms(earlier, exact=recorded.is_joined(sample_id))
-            if (earlier := recorded.sets[name].get(sample_id))
-            else _commission_terms(ORDERS[name], number)
-        )
+        exact = recorded.is_joined(sample_id)
+        return _recorded_terms(earlier, exact=exact) if earlier else _commission_terms(name, number)
     if name in TWIN_SETS:
         again = is_second_round(recorded, number, name)
-        if earlier := recorded.sets[name].get(sample_id):
+        if earlier:
             return _twin_terms(recorded.find(earlier.header["of"]), name, again=again)
-        if 1 <= number <= len(sources := twin_sources(recorded, name)):
+        sources = twin_sources(recorded, name) if number else []
+        if 1 <= number <= len(sources):
             return _twin_terms(sources[number - 1], name, again=again)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _conversation_terms(conversation(recorded, number))
@@ -194,8 +178,8 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     raise _UnknownError("no commission has this id")
 
 
-def _commission_terms(order: Order, number: int) -> Terms:
-    brief = commission(order, number)
+def _commission_terms(name: str, number: int) -> Terms:
+    brief = commission(ORDERS[name], number)
     facts = {tag: fact.category for tag, fact in brief.facts.items()}
     return Terms(
         facts=facts,
@@ -339,7 +323,7 @@ def _text_problems(marked: Marked, text: str, terms: Terms, chars: int) -> Itera
     if terms.registers and register not in terms.registers:
         reason = f"{register!r} is no kind of text; there are {', '.join(sorted(terms.registers))}"
         yield Problem(marked.id, "register", reason)
-    least, most = (round(chars * (1 + sign * _LENGTH_TOLERANCE)) for sign in (-1, 1))
+    least, most = round(chars * 0.8), round(chars * 1.2)
     if not least <= len(text) <= most:
         reason = f"the text has {len(text)} characters, not {least} to {most}"
         yield Problem(marked.id, "length", reason)

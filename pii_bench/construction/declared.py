@@ -74,7 +74,7 @@ class Member:
 
     Attributes:
         letter: subject id.
-        names: the name and two alternatives.
+        names: the name and its alternatives.
         home: country and an example of a city.
         codes: category to the allowed values.
     """
@@ -92,13 +92,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class FrontierCommission:
-    """A difficult sample to write.
-
-    Attributes:
-        reasons: keys of `REASONS`.
-        cast: people to choose from.
-        chars: length of the text in characters.
-    """
+    """A difficult sample to write, for two of `REASONS` and with a cast to choose from."""
 
     id: str
     reasons: tuple[str, ...]
@@ -115,9 +109,9 @@ def frontier_commission(number: int) -> FrontierCommission:
     """Draw the commission with a number, from 1.
 
     Raises:
-        MissingExtraError: If Faker is not installed.
-        InputFileError: If a pool or table is invalid.
-        RuntimeError: If all attempts to draw people without conflicts fail.
+        MissingExtraError: Faker is not installed.
+        InputFileError: a pool or table is invalid.
+        RuntimeError: all attempts to draw people without conflicts fail.
     """
     random = Random(f"{SEED}/{FRONTIER}/{number}")
     voices = load_voices()
@@ -161,19 +155,18 @@ def _cast(people: int, random: Random) -> tuple[Member, ...]:
         except Unresolvable:
             continue
         draw, (name, *codes) = profile.draw, profile.facts
-        names = dict.fromkeys([name.value, *(draw_value("Full Name", "", draw) for _ in range(2))])
+        names = [name.value, draw_value("Full Name", "", draw), draw_value("Full Name", "", draw)]
+        values: dict[str, tuple[str, ...]] = {}
+        for code in codes:
+            spare = draw_value(code.category, code.facet, draw)
+            values[code.category] = tuple(dict.fromkeys([code.value, spare]))
         cast.append(
             Member(
                 letter="ABCDEFGH"[len(cast)],
                 pronoun=draw.pronoun,
-                names=tuple(names),
+                names=tuple(dict.fromkeys(names)),
                 home=f"{draw.country.name}, for example in {draw.city.name}",
-                codes={
-                    code.category: tuple(
-                        dict.fromkeys([code.value, draw_value(code.category, code.facet, draw)])
-                    )
-                    for code in codes
-                },
+                codes=values,
             )
         )
         if len(cast) == people:
@@ -216,13 +209,9 @@ OTHER_SIZE: Final = 576
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of text to commission.
+    """A kind of text to commission: its relative frequency, range of length, and possible people.
 
-    Attributes:
-        weight: relative frequency.
-        chars: range of the length in characters.
-        people: possible numbers of people.
-        named: possible ways to name people.
+    `people` are possible numbers of people, and `named` possible ways to name them.
     """
 
     weight: int
@@ -305,7 +294,7 @@ def declared_facts(marked: Marked) -> dict[str, str]:
     """Return tag to category, or to a type where no category fits, of a `train-other` text.
 
     Raises:
-        PiiBenchError: If the header has an unknown kind of text, category or type.
+        PiiBenchError: the header has an unknown kind of text, category or type.
     """
     kind = marked.header.get("kind", "")
     if kind not in KINDS_OF_TEXT:

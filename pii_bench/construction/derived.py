@@ -49,7 +49,7 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     different values.
 
     Raises:
-        PiiBenchError: If a set is incomplete, or too few of its texts qualify.
+        PiiBenchError: a set is incomplete, or too few of its texts qualify.
     """
     if name == TRAIN_TWINS:
         return [text for own in _TRAIN_ROUNDS for _, text in sorted(recorded.sets[own].items())]
@@ -78,23 +78,19 @@ def is_second_round(recorded: Recorded, number: int, name: str) -> bool:
 
 
 def twin_kinds(source: Marked, name: str = TWINS, *, again: bool = False) -> tuple[str, ...]:
-    """Return the kinds of twins that a text gets.
+    """Return the kinds of twins in a set that a text gets, or gets `again` in the second round.
 
     For training, a text about two people with facts of one category gets two queries about these
     facts, `one` and `other`, instead of a second query about other facts.
-
-    Args:
-        source: the text.
-        name: the set of twins.
-        again: True for the second twins of a text.
     """
     if again:
         return tuple(kind + AGAIN for kind in twin_kinds(source, name) if kind != "turned")
-    kinds = ["paraphrase"]
+    kinds: list[str] = []
     if name == TRAIN_TWINS and _shares_category(source):
-        kinds = ["one", "other", *kinds]
+        kinds += ["one", "other"]
     elif _has_second(source):
-        kinds = ["second", *kinds]
+        kinds.append("second")
+    kinds.append("paraphrase")
     if _can_be_turned(source):
         kinds.append("turned")
     return tuple(kinds)
@@ -110,14 +106,12 @@ def _has_second(source: Marked) -> bool:
 def _shares_category(source: Marked) -> bool:
     """Return True if two people have facts of one category with different values."""
     values = resolve(source.text).values
-    people: dict[str, dict[str, tuple[str, ...]]] = {}
+    people: dict[str, dict[str, tuple[str, ...]]] = {"A": {}, "B": {}}
     for tag, category in source.facts.items():
         if not _is_name(category):
-            people.setdefault(tag[0], {})[category] = values[tag]
-    if len(people) < 2:
-        return False
+            people[tag[0]][category] = values[tag]
     one, other = people["A"], people["B"]
-    return any(category in other and other[category] != one[category] for category in one)
+    return any(one[category] != other[category] for category in one.keys() & other.keys())
 
 
 def _can_be_turned(source: Marked) -> bool:
@@ -147,9 +141,10 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
         kinds = ", ".join(twin_kinds(source, name, again=again))
         relation = source.header.get("relation")
         relation_line = f"relation: {relation} (A first)\n" if relation else ""
+        shown = "".join(_format_query(query) for query in queries)
         commissions.append(
             f"=== {name}-{number:04d}\nof: {source.id}\nwanted: {kinds}\n"
-            f"{relation_line}--- text\n{source.text}\n" + "".join(map(_format_query, queries))
+            f"{relation_line}--- text\n{source.text}\n{shown}"
         )
     return "\n".join(commissions)
 
@@ -167,10 +162,8 @@ class Conversation:
     Attributes:
         joined: ids of the five texts.
         texts: the five texts, with the tags of the conversation.
-        facts: tag to category.
-        values: tag to text.
+        facts: tag to category; likewise `values`.
         subjects: ids of the subjects that the query is about.
-        chars: length in characters.
     """
 
     id: str
@@ -187,7 +180,7 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
     """Draw the conversation with a number, from 1.
 
     Raises:
-        PiiBenchError: If one of its texts is not recorded.
+        PiiBenchError: one of its texts is not recorded.
     """
     joined = _joined()[number - 1]
     sources = [recorded.find(sample_id) for sample_id in joined]
@@ -222,11 +215,7 @@ def conversation(recorded: Recorded, number: int) -> Conversation:
 
 
 def conversation_sheets(recorded: Recorded, portion: int) -> str:
-    """Return the text of the conversation commissions in a portion, from 1.
-
-    Raises:
-        PiiBenchError: If a text of a conversation is not recorded.
-    """
+    """Return the text of the conversation commissions in a portion, from 1."""
     numbers = numbers_of(portion, CONVERSATIONS)
     return "\n".join(_format_conversation(conversation(recorded, n)) for n in numbers)
 
@@ -250,15 +239,15 @@ def _format_conversation(brief: Conversation) -> str:
 def _joined() -> tuple[tuple[str, ...], ...]:
     """Draw the ids of the five texts of each conversation; each text is used at most once."""
     random = Random(f"{SEED}/distract")
-    singles, pairs = (
-        iter(random.sample(range(1, ORDERS[name].size + 1), ORDERS[name].size))
-        for name in ("single", "multi")
-    )
+    left: dict[str, list[int]] = {}
+    for name in ("single", "multi"):
+        size = ORDERS[name].size
+        left[name] = random.sample(range(1, size + 1), size)
     groups = []
     for number in range(CONVERSATIONS):
         several = 2 + number % 2
-        group = [f"single-{next(singles):04d}" for _ in range(_JOINED - several)]
-        group += [f"multi-{next(pairs):04d}" for _ in range(several)]
+        group = [f"single-{left['single'].pop(0):04d}" for _ in range(_JOINED - several)]
+        group += [f"multi-{left['multi'].pop(0):04d}" for _ in range(several)]
         random.shuffle(group)
         groups.append(tuple(group))
     return tuple(groups)

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.check.sets import AGAIN, TWINS
 from pii_bench.datasets.check.text import occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import InputFileError
 from pii_bench.files import read_text
 from pii_bench.scorer.locate import is_within
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _MARK: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*|-)\|([^{}|]*)\}")
 _STRAY: Final = re.compile(r"\{[A-Z]\d{1,2}[^}]{0,20}|\{-[^}]{0,20}|\|[^|{}]{0,20}\}")
 _TAG: Final = re.compile(r"[A-Z]\d{1,2}")
-_FIELDS: Final = 4
 
 OPENING: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*)\|")
 """The start of an entity's mark, before its text."""
@@ -51,27 +51,11 @@ KINDS: Final = ("query", *TWINS, *(kind + AGAIN for kind in TWINS))
 """The kinds of queries: a text's own, and those of twins."""
 
 
-class MarkedError(PiiBenchError):
-    """An invalid file of marked texts.
-
-    Args:
-        path: the file.
-        line: line number, from 1.
-        reason: what is wrong and what is expected.
-    """
-
-    def __init__(self, path: Path, line: int, reason: str) -> None:
-        super().__init__(f"{path}:{line}: {reason}")
-
-
 @dataclass(frozen=True, slots=True)
 class MarkedQuery:
-    """A query of a marked text.
+    """A query of a marked text, which needs the entities with some tags.
 
-    Attributes:
-        needs: tags of the related entities.
-        kind: one of `KINDS`.
-        asker: the id of the subject who asks, or "desk", "near" or "other".
+    `asker` is the id of the subject who asks, or "desk", "near" or "other".
     """
 
     text: str
@@ -84,12 +68,7 @@ class MarkedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A sample with marks in its text.
-
-    Attributes:
-        header: key to value.
-        text: the text with marks; empty for twins.
-    """
+    """A sample with marks in its text, which is empty for twins."""
 
     id: str
     header: Mapping[str, str]
@@ -128,30 +107,24 @@ def read_marked(path: Path) -> tuple[Marked, ...]:
     """Read a file of marked samples.
 
     Raises:
-        InputFileError: If the file cannot be read.
-        MarkedError: If a line is invalid.
+        InputFileError: the file cannot be read, or a line is invalid.
     """
     return parse_marked(read_text(path).replace("\r\n", "\n"), path)
 
 
 def parse_marked(text: str, path: Path) -> tuple[Marked, ...]:
-    """Parse marked samples.
-
-    Args:
-        text: the content of a file.
-        path: the file, for error messages.
+    """Parse the content of a file of marked samples.
 
     Raises:
-        MarkedError: If a line is invalid.
+        InputFileError: a line is invalid.
     """
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("=== ")]
     if not starts or any(line.strip() for line in lines[: starts[0]]):
-        raise MarkedError(path, 1, "the file must begin with a line '=== ID' of a commission")
-    ends = [*starts[1:], len(lines)]
-    return tuple(
-        _sample(path, start, lines[start:end]) for start, end in zip(starts, ends, strict=True)
-    )
+        reason = "the file must begin with a line '=== ID' of a commission"
+        raise InputFileError(path, reason, line=1)
+    places = pairwise([*starts, len(lines)])
+    return tuple(_sample(path, start, lines[start:end]) for start, end in places)
 
 
 def write_marked(samples: Iterable[Marked]) -> str:
@@ -162,9 +135,7 @@ def write_marked(samples: Iterable[Marked]) -> str:
 def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
     """Remove the marks from a text, and locate the entities.
 
-    Args:
-        marked: the text with marks.
-        names: tags of people's names, whose spans include unmarked occurrences.
+    `names` are tags of people's names, whose spans include unmarked occurrences.
     """
     spans: dict[str, list[Span]] = {}
     values: dict[str, dict[str, None]] = {}
@@ -206,59 +177,49 @@ def to_samples(marked: Marked) -> Iterator[Sample]:
     categories = marked.facts
     resolved = resolve(marked.text, names_in(categories))
     subjects = _annotate(resolved, categories)
-    meta: dict[str, object] = {
-        key: marked.header[key]
-        for key in ("kind", "register", "relation", "voice", "theme", "form", "template")
-        if key in marked.header
-    }
-    meta |= {
-        key: marked.header[key].split() for key in ("joined", "reasons") if key in marked.header
-    }
+    meta: dict[str, object] = {}
+    for key in ("kind", "register", "relation", "voice", "theme", "form", "template"):
+        if key in marked.header:
+            meta[key] = marked.header[key]
+    for key in ("joined", "reasons"):
+        if key in marked.header:
+            meta[key] = marked.header[key].split()
+    public = {"public": list(resolved.public)} if resolved.public else {}
     for number, query in enumerate(marked.queries, start=1):
         yield Sample(
             id=marked.id if number == 1 else f"{marked.id}-{number}",
             description=resolved.text,
             query=query.text,
             subjects=subjects,
-            related=tuple(Related(tag[0], resolved.values[tag][0]) for tag in query.needs),
-            meta={
-                **meta,
-                "domain": query.domain,
-                "reference": query.reference,
-                "asker": query.asker,
-                **({"public": list(resolved.public)} if resolved.public else {}),
-            },
+            related=_related(query, resolved),
+            meta={**meta, **_meta_of(query), **public},
         )
 
 
 def to_twins(marked: Marked, source: Marked) -> Iterator[Sample]:
     """Yield the twins of a recorded text: its first sample with other queries."""
     first = next(to_samples(source))
-    values = resolve(source.text).values
+    resolved = resolve(source.text)
     for query in marked.queries:
         yield replace(
             first,
             id=f"{source.id}-{query.kind}",
             query=query.text,
-            related=tuple(Related(tag[0], values[tag][0]) for tag in query.needs),
-            meta={
-                **first.meta,
-                "domain": query.domain,
-                "reference": query.reference,
-                "asker": query.asker,
-                "twin_of": source.id,
-                "twin": query.kind,
-            },
+            related=_related(query, resolved),
+            meta={**first.meta, **_meta_of(query), "twin_of": source.id, "twin": query.kind},
         )
 
 
-def _annotate(resolved: Resolved, categories: Mapping[str, str]) -> tuple[Subject, ...]:
-    """Return the gold subjects of a text, with entities in text order.
+def _related(query: MarkedQuery, resolved: Resolved) -> tuple[Related, ...]:
+    return tuple(Related(tag[0], resolved.values[tag][0]) for tag in query.needs)
 
-    Args:
-        resolved: the text; all its tags must be in `categories`.
-        categories: tag to category or type.
-    """
+
+def _meta_of(query: MarkedQuery) -> dict[str, object]:
+    return {"domain": query.domain, "reference": query.reference, "asker": query.asker}
+
+
+def _annotate(resolved: Resolved, categories: Mapping[str, str]) -> tuple[Subject, ...]:
+    """Return the gold subjects of a text, with entities in text order."""
     entities: dict[str, list[Entity]] = {}
     for tag, spans in sorted(resolved.spans.items(), key=lambda item: item[1][0]):
         category = categories[tag]
@@ -279,7 +240,8 @@ def names_in(facts: Mapping[str, str]) -> frozenset[str]:
 
 def _sample(path: Path, start: int, lines: list[str]) -> Marked:
     sample_id = lines[0].removeprefix("=== ").strip()
-    no_text = MarkedError(path, start + 1, f"{sample_id} has no line '--- text' after its header")
+    reason = f"{sample_id} has no line '--- text' after its header"
+    no_text = InputFileError(path, reason, line=start + 1)
     sections = [n for n, line in enumerate(lines) if line.startswith("--- ")]
     if not sections:
         raise no_text
@@ -289,11 +251,11 @@ def _sample(path: Path, start: int, lines: list[str]) -> Marked:
         if not line.strip():
             continue
         if not colon:
-            raise MarkedError(path, number, f"{line!r} is no 'key: value'")
+            raise InputFileError(path, f"{line!r} is no 'key: value'", line=number)
         header[key.strip()] = value.strip()
     bodies = {
         begin: "\n".join(line.rstrip() for line in lines[begin + 1 : end]).strip()
-        for begin, end in zip(sections, [*sections[1:], len(lines)], strict=True)
+        for begin, end in pairwise([*sections, len(lines)])
     }
     text = ""
     if "of" not in header:
@@ -308,14 +270,15 @@ def _sample(path: Path, start: int, lines: list[str]) -> Marked:
 def _query(path: Path, line: int, heading: str, text: str) -> MarkedQuery:
     kind, _, rest = heading.removeprefix("--- ").partition(":")
     fields = [part.strip() for part in rest.split("|")]
-    if kind not in KINDS or len(fields) != _FIELDS:
+    if kind not in KINDS or len(fields) != 4:
         wanted = "'--- query: A2 A5 | implied | travel | near' (tags, reference, domain, asker)"
-        raise MarkedError(path, line, f"{heading!r} is not of the form {wanted}")
-    tags = fields[0].removeprefix("-").split()
+        raise InputFileError(path, f"{heading!r} is not of the form {wanted}", line=line)
+    needs, reference, domain, asker = fields
+    tags = needs.removeprefix("-").split()
     for tag in tags:
         if not _TAG.fullmatch(tag):
-            raise MarkedError(path, line, f"{tag!r} is no tag of a fact such as A2")
-    return MarkedQuery(text, tuple(tags), fields[1], fields[2], fields[3], kind)
+            raise InputFileError(path, f"{tag!r} is no tag of a fact such as A2", line=line)
+    return MarkedQuery(text, tuple(tags), reference, domain, asker, kind)
 
 
 def _format_sample(sample: Marked) -> str:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.accept import accept
 from pii_bench.construction.commissions import commission, format_commission
-from pii_bench.construction.marked import MarkedError, parse_marked
+from pii_bench.construction.marked import parse_marked
 from pii_bench.construction.pools import load_voices
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.sample import Sample, write_native
+from pii_bench.errors import InputFileError
 from pii_bench.files import PROMPTS, encodable
 from pii_bench.models.base import Completion, Message, Request, Sampling
 from pii_bench.prompting.parsing.answers import without_thought
@@ -63,9 +64,7 @@ class WriterReport:
 class Writer:
     """Asks a model for the texts of commissions; a sample represents each commission.
 
-    Attributes:
-        commissions: commission by id.
-        refused: id to earlier answers, each with its problems.
+    `refused` are the earlier answers by id, each with its problems.
     """
 
     model: Model
@@ -111,16 +110,10 @@ async def write_with_model(
     concurrency: int,
     progress: Progress,
 ) -> WriterReport:
-    """Write the first descriptions of a set with a model, and close the model.
+    """Write the first `limit` descriptions of a set with a model, and close the model.
 
-    Args:
-        model: the model, with its caps.
-        order: the set.
-        limit: number of descriptions, at most the size of the set.
-        folder: output folder: `<model>/answers` has every answer, `<model>/texts` the accepted
-            texts as written, and `<model>/<set>.jsonl` the same as a dataset.
-        concurrency: commissions in flight at a time, at least 1.
-        progress: receives progress events.
+    In the folder, `<model>/answers` has every answer, `<model>/texts` the accepted texts as
+    written, and `<model>/<set>.jsonl` the same as a dataset.
 
     Raises:
         PromptError: a prompt file is invalid.
@@ -128,11 +121,11 @@ async def write_with_model(
         ResultsError: a file cannot be written.
     """
     own = folder / _UNSAFE.sub("--", model.name)
-    commissions = {asked.id: asked for asked in (commission(order, n) for n in range(1, limit + 1))}
-    prompts = PROMPTS / "construction"
+    asked = [commission(order, number) for number in range(1, limit + 1)]
+    commissions = {each.id: each for each in asked}
     keys = frozenset({"id", "commission", "registers", "domains"})
-    brief = load_template(prompts / "writer.txt", keys)
-    repair = load_template(prompts / "repair.txt", frozenset({"problems"}))
+    brief = load_template(PROMPTS / "construction/writer.txt", keys)
+    repair = load_template(PROMPTS / "construction/repair.txt", frozenset({"problems"}))
     refused: dict[str, tuple[Message, ...]] = {}
     reasons: dict[str, tuple[str, ...]] = dict.fromkeys(commissions, ())
     try:
@@ -195,7 +188,7 @@ def _accept(sample_id: str, answer: str, folder: Path) -> tuple[str, ...]:
         return (f"the answer has no line '=== {sample_id}'",)
     try:
         written = parse_marked(said[start.start() :].strip(), Path("answer"))
-    except MarkedError as error:
+    except InputFileError as error:
         return (str(error),)
     if [marked.id for marked in written] != [sample_id]:
         return (f"the answer must hold one text, {sample_id}",)

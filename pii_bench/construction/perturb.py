@@ -99,15 +99,10 @@ def versions(
     rate: float | None = None,
     limit: int | None = None,
 ) -> Versions:
-    """Return the versions of one kind, in the order of the samples.
+    """Return at most `limit` versions of one kind, in the order of the samples.
 
-    Args:
-        samples: the samples of a dataset.
-        kind: one of `KINDS`.
-        dataset: the name of the dataset, for `meta`.
-        seed: the random seed. With a limit, every kind tries the samples in the same order.
-        rate: the share of letters, words, marks or values to change; None for the kind's default.
-        limit: the maximum number of versions.
+    With a limit, every kind tries the samples in the same random order. `dataset` is the name for
+    `meta`; without a rate, the kind's default holds.
     """
     order = list(range(len(samples)))
     Random(seed).shuffle(order)
@@ -130,13 +125,8 @@ def version(
     """Return the version of one sample; the arguments are those of `versions`."""
     if rate is None:
         rate = KINDS[kind].rate
-    perturbation = {
-        "kind": kind,
-        "rate": rate,
-        "seed": seed,
-        "dataset": dataset,
-        "source": sample.id,
-    }
+    source = {"seed": seed, "dataset": dataset, "source": sample.id}
+    perturbation = {"kind": kind, "rate": rate, **source}
     tolerated = Counter(problem.rule for problem in sample_problems(sample))
     unfit = Unfit.UNCHANGED
     for attempt in range(TRIES):
@@ -260,15 +250,10 @@ def _foreign_places(_: Sample, random: Random, rate: float) -> Rewrite:
     def rewrite(text: str, entity: Entity | None) -> str:
         if entity is None or entity.type != PiiType.LOC or random.random() >= rate:
             return text
-        match entity.category:
-            case "Street Address":
-                is_street = True
-            case "City/Region":
-                is_street = False
-            case None:
-                is_street = re.search(r"\d", text) is not None
-            case _:
-                return text
+        if entity.category not in {None, "Street Address", "City/Region"}:
+            return text
+        has_number = re.search(r"\d", text) is not None
+        is_street = entity.category == "Street Address" or (has_number and not entity.category)
         places = set(country.streets if is_street else country.cities)
         unused = sorted(places - used)
         if not unused:

@@ -48,9 +48,6 @@ class Measure:
     """One figure for each set.
 
     Attributes:
-        name: what is measured.
-        unit: unit of the figures and of the goal.
-        values: set to figure.
         goal: largest acceptable figure; None if any is.
         examples: set to the text that the figure is about.
     """
@@ -70,10 +67,9 @@ class Measure:
 
 
 def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
-    """Measure how similar texts and queries are, without case, punctuation and entities.
+    """Measure how similar the texts and queries of each set are.
 
-    Args:
-        sets: name of a set to its samples, at least one.
+    Case, punctuation and entities do not count. Each set has at least one sample.
     """
     texts = {name: [blanked(sample) for sample in samples] for name, samples in sets.items()}
     openings = {name: [_opening(text) for text in texts[name]] for name in sets}
@@ -125,20 +121,12 @@ def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> 
 
 
 def frequent_words(texts: Iterable[str], count: int) -> list[tuple[str, float]]:
-    """Return the words that occur in the most texts, with the shares of those texts.
-
-    Args:
-        texts: at least one text.
-        count: number of words to return, of at least `MIN_LETTERS` letters.
-    """
-    counts: Counter[str] = Counter()
-    total = 0
-    for text in texts:
-        total += 1
-        counts.update(
-            {word for word in _words(text) if len(word) >= MIN_LETTERS and not word.startswith("<")}
-        )
-    return [(word, number / total) for word, number in _ranked(counts)[:count]]
+    """Return the words of `MIN_LETTERS` letters that occur in the most texts, with their shares."""
+    words = [set(_words(text)) for text in texts]
+    counts = Counter(
+        word for own in words for word in own if len(word) >= MIN_LETTERS and word[0] != "<"
+    )
+    return [(word, number / len(words)) for word, number in _ranked(counts)[:count]]
 
 
 def render(measures: Sequence[Measure]) -> str:
@@ -177,14 +165,12 @@ def _f1(system: Relevance, samples: Iterable[Sample]) -> float:
 
 def _largest_share(name: str, values: Mapping[str, Sequence[str]], goal: float) -> Measure:
     """Measure the share of the most frequent value of each set, which is the example."""
-    most_frequent = {key: _ranked(Counter(members))[0] for key, members in values.items()}
-    return Measure(
-        name,
-        Unit.SHARE,
-        {key: count / len(values[key]) for key, (_, count) in most_frequent.items()},
-        goal,
-        examples={key: value for key, (value, _) in most_frequent.items()},
-    )
+    shares: dict[str, float] = {}
+    examples: dict[str, str] = {}
+    for key, members in values.items():
+        examples[key], count = _ranked(Counter(members))[0]
+        shares[key] = count / len(members)
+    return Measure(name, Unit.SHARE, shares, goal, examples)
 
 
 def _most_of_an_organisation(samples: Iterable[Sample]) -> int:

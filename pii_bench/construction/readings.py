@@ -25,7 +25,7 @@ from pii_bench.datasets.readings import (
     version_of,
 )
 from pii_bench.errors import InputFileError, PiiBenchError
-from pii_bench.files import writing
+from pii_bench.files import read_text, writing
 from pii_bench.scorer import score_query_related
 
 if TYPE_CHECKING:
@@ -71,27 +71,18 @@ def parse_answers(
 
     The fields are the id that the sheet shows, the numbers of the needed entities, personal
     information that is not listed (separated by semicolons; `-` for none), whether the answer is
-    ambiguous, how natural the text and the query are (1 to 5), and an optional remark.
-
-    Args:
-        path: path of the file of answers.
-        samples: sample id to sample, of all samples that may be answered.
-        known: earlier readings, which determine the round.
-        reader: "a", "b" or "c".
+    ambiguous, how natural the text and the query are (1 to 5), and an optional remark. The
+    `known` earlier readings determine the round.
 
     Raises:
-        InputFileError: If the file cannot be read, or a line is invalid, names an unknown sample,
+        InputFileError: the file cannot be read, or a line is invalid, names an unknown sample,
             or names a sample that has changed since the sheet was written.
     """
     versions: dict[str, set[str]] = {}
     for reading in known:
         versions.setdefault(reading.id, set()).add(reading.version)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputFileError(path, error.strerror or "cannot be read") from error
     readings = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip():
             continue
         fields = [field.strip() for field in line.split("|", _FIELDS)]
@@ -113,11 +104,7 @@ def parse_answers(
 def _parse_answer(
     fields: Sequence[str], sample: Sample, reader: str, reading_round: int
 ) -> Reading:
-    """Parse the fields of an answer.
-
-    Raises:
-        ValueError: If a field is invalid.
-    """
+    """Parse the fields of an answer, or raise a ValueError for an invalid one."""
     _, needed, unlisted, ambiguous, text, query, *remark = fields
     listed = listed_options(sample, reader)
     numbers = {int(part) for part in needed.replace("-", "").split(",") if part.strip()}
@@ -146,28 +133,25 @@ def _parse_answer(
 
 
 def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
-    """Append the readings whose sample, version and reader are not recorded yet.
-
-    Returns:
-        The number of appended readings.
+    """Append the readings whose sample, version and reader are not recorded yet; return how many.
 
     Raises:
-        ResultsError: If the file cannot be written.
+        ResultsError: the file cannot be written.
     """
     path = folder / f"{name}.jsonl"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock"):
-            recorded = set(map(_key, load_readings(name, folder)))
-            new = [reading for reading in readings if _key(reading) not in recorded]
+            recorded = {
+                (each.id, each.version, each.reader) for each in load_readings(name, folder)
+            }
+            new = [
+                each for each in readings if (each.id, each.version, each.reader) not in recorded
+            ]
             with path.open("a", encoding="utf-8") as file:
                 for reading in new:
                     file.write(json.dumps(asdict(reading), ensure_ascii=False) + "\n")
     return len(new)
-
-
-def _key(reading: Reading) -> tuple[str, str, str]:
-    return reading.id, reading.version, reading.reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +167,7 @@ class Agreement:
         kappa_readers: Cohen's kappa of two readers of the same version; None without such pairs.
         ambiguous: share of readings that call the sample ambiguous.
         unlisted: number of unlisted pieces of personal information in 100 readings.
-        text: mean naturalness of the description, 1 to 5.
-        query: mean naturalness of the query, 1 to 5.
+        text: mean naturalness of the description, 1 to 5; `query` likewise.
     """
 
     readings: int
@@ -202,7 +185,7 @@ def agreement(readings: Sequence[Reading]) -> Agreement:
     """Compute the agreement of readings.
 
     Raises:
-        PiiBenchError: If there are no readings.
+        PiiBenchError: there are no readings.
     """
     if not readings:
         raise PiiBenchError("no readings")
@@ -215,14 +198,11 @@ def agreement(readings: Sequence[Reading]) -> Agreement:
     between_readers: Counter[tuple[bool, bool]] = Counter()
     first_readings: dict[tuple[str, str], Reading] = {}
     for reading in readings:
-        version = (reading.id, reading.version)
-        if version not in first_readings:
-            first_readings[version] = reading
-            continue
-        first = first_readings[version]
-        between_readers.update(
-            (text in first.needed, text in reading.needed) for text in first.options
-        )
+        first = first_readings.setdefault((reading.id, reading.version), reading)
+        if first is not reading:
+            between_readers.update(
+                (text in first.needed, text in reading.needed) for text in first.options
+            )
     return Agreement(
         readings=count,
         f1=sum(score_query_related(r.needed, r.gold).exact.f1 for r in readings) / count,

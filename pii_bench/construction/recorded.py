@@ -35,8 +35,6 @@ SIZES: Final[Mapping[str, int]] = {
 
 HARD_PER_SOURCE: Final = 100
 
-SUPERSEDED: Final = "superseded"
-
 CRITERIA: Final[Mapping[str, Callable[[Sample], tuple[float, ...]]]] = {
     "longest description": lambda s: (len(s.description),),
     "highest density": lambda s: (len(s.entities) / len(s.description),),
@@ -53,12 +51,7 @@ def portion_of(marked_id: str) -> int:
 
 @dataclass
 class Recorded:
-    """The recorded texts.
-
-    Attributes:
-        folder: their folder.
-        sets: set to sample id to text.
-    """
+    """The recorded texts of a folder: set to sample id to text."""
 
     folder: Path
     sets: dict[str, dict[str, Marked]]
@@ -68,7 +61,7 @@ class Recorded:
         """Read all recorded files.
 
         Raises:
-            MarkedError: If a file is invalid.
+            InputFileError: a file is invalid.
         """
         sets: dict[str, dict[str, Marked]] = {}
         for name in SIZES:
@@ -91,18 +84,21 @@ class Recorded:
         """Yield the samples of all versions of the texts of a set, the superseded ones first.
 
         Raises:
-            MarkedError: If a file of superseded texts is invalid.
+            InputFileError: a file of superseded texts is invalid.
         """
         texts = self._versions_of_texts(name)
-        origins = {marked.header["of"] for marked in texts if "of" in marked.header}
+        origins = {
+            marked.header["of"].rpartition("-")[0] for marked in texts if "of" in marked.header
+        }
         sources: defaultdict[str, list[Marked]] = defaultdict(list)
-        for source_set in sorted({origin.rpartition("-")[0] for origin in origins}):
-            for source in self._versions_of_texts(source_set):
+        for origin in origins:
+            for source in self._versions_of_texts(origin):
                 sources[source.id].append(source)
         for marked in texts:
             if "of" not in marked.header:
                 yield from to_samples(marked)
-            for source in sources[marked.header.get("of", "")]:
+                continue
+            for source in sources[marked.header["of"]]:
                 yield from to_twins(marked, source)
 
     def _versions_of_texts(self, name: str) -> list[Marked]:
@@ -111,13 +107,13 @@ class Recorded:
         return [*superseded, *self.sets[name].values()]
 
     def _superseded(self, name: str) -> Path:
-        return self.folder / SUPERSEDED / f"{name}.txt"
+        return self.folder / "superseded" / f"{name}.txt"
 
     def find(self, sample_id: str) -> Marked:
         """Return the recorded text with an id.
 
         Raises:
-            PiiBenchError: If there is none.
+            PiiBenchError: there is none.
         """
         marked = self.sets.get(sample_id.rpartition("-")[0], {}).get(sample_id)
         if marked is None:
@@ -147,13 +143,12 @@ class Recorded:
 
 
 def build_sets(recorded: Recorded) -> dict[str, tuple[Sample, ...]]:
-    """Build all datasets from the recorded texts, and hard from single and multi.
+    """Build all datasets from the recorded texts, and hard from single and multi, by name.
 
-    Returns:
-        Name to samples. The first sample of each test set contains the canary.
+    The first sample of each test set contains the canary.
 
     Raises:
-        PiiBenchError: If a set does not have the right number of texts.
+        PiiBenchError: a set does not have the right number of texts.
     """
     for name, size in SIZES.items():
         count = len(recorded.sets[name])
@@ -175,15 +170,13 @@ def hard_set(sources: Sequence[Sequence[Sample]], per_source: int) -> tuple[Samp
     The `meta` of the new samples gives the original id and the criterion.
     """
     chosen: list[Sample] = []
+    names = list(CRITERIA)
     for source in sources:
         taken: set[str] = set()
-        rankings = {
-            name: iter(sorted(source, key=rank, reverse=True)) for name, rank in CRITERIA.items()
-        }
-        names = list(CRITERIA)
-        while len(taken) < per_source:
-            name = names[len(taken) % len(names)]
-            sample = next(sample for sample in rankings[name] if sample.id not in taken)
+        rankings = {name: sorted(source, key=CRITERIA[name], reverse=True) for name in names}
+        for number in range(per_source):
+            name = names[number % len(names)]
+            sample = next(each for each in rankings[name] if each.id not in taken)
             taken.add(sample.id)
             meta = {**sample.meta, "hard_of": sample.id, "criterion": name}
             chosen.append(replace(sample, id=f"hard-{len(chosen) + 1:04d}", meta=meta))
