@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
+from tests.builders import read_csv
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -20,11 +20,6 @@ PAGE = REPOSITORY / "docs" / "frontier.md"
 TUNING_PAGE = REPOSITORY / "docs" / "fine-tuning.md"
 TUNING = REPOSITORY / "results" / "fine-tuning"
 FIGURES = ("f1", "precision", "recall")
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_page_on_frontier_quotes_the_set() -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench import leaderboard
 from pii_bench.cli import main
 from pii_bench.construction.perturb import KINDS
+from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.catalog import (
     CUSTOM_ENDPOINT_KEY,
     LOCAL,
@@ -25,24 +23,29 @@ from pii_bench.models.catalog import (
     resolve,
 )
 from pii_bench.prompting.strategies import STRATEGIES
+from pii_bench.ranking.stored import score_runs
 from pii_bench.systems.catalog import check_name
 from pii_bench.systems.prompted import DEFAULT_VOTES, VOTE_TEMPERATURE
+from tests.builders import read_csv
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-RUNNING: Final = (REPOSITORY / "docs/running.md").read_text(encoding="utf-8")
-ROBUSTNESS: Final = (REPOSITORY / "docs/robustness.md").read_text(encoding="utf-8")
-SYSTEMS: Final = (REPOSITORY / "docs/systems.md").read_text(encoding="utf-8")
-SPANS: Final = (REPOSITORY / "docs/spans.md").read_text(encoding="utf-8")
+
+def read(page: str) -> str:
+    return (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+README: Final = read("README.md")
+RUNNING: Final = read("docs/running.md")
+ROBUSTNESS: Final = read("docs/robustness.md")
+SYSTEMS: Final = read("docs/systems.md")
 PAGES: Final = "\n".join(
     [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
 )
-READABLE: Final = re.findall(r"\d+ %", README.partition("queries do not need,")[2])
-MAKEFILE: Final = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+MAKEFILE: Final = read("Makefile")
 
 
 def row(option: str) -> str:
@@ -50,13 +53,6 @@ def row(option: str) -> str:
     found = re.search(rf"^\| `{option}` .*$", RUNNING, re.MULTILINE)
     assert found is not None
     return found[0]
-
-
-def options(capsys: pytest.CaptureFixture[str], commands: Sequence[str]) -> set[str]:
-    for command in commands:
-        with pytest.raises(SystemExit):
-            main([*command.split(), "--help"])
-    return set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
 
 
 def test_every_strategy_is_listed() -> None:
@@ -82,7 +78,10 @@ def test_every_mentioned_option_exists(capsys: pytest.CaptureFixture[str]) -> No
     ours = re.sub(r"(?m)^(?:inspect|lm_eval)(?:.*\\\n)*.*$", "", PAGES)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours))
     named -= {"--strict", "--address", "--temp-dir"}
-    assert named - options(capsys, commands) == set()
+    for command in commands:
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--help"])
+    assert named - set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)) == set()
 
 
 def test_every_model_of_a_command_exists_and_is_not_deprecated() -> None:
@@ -137,73 +136,57 @@ def test_every_linked_page_exists() -> None:
     assert [page for page in sorted(linked) if not (REPOSITORY / page).exists()] == []
 
 
+Figures = dict[tuple[str, str, str, str], dict[str, str]]
+"""Rows by model, strategy, dataset and task."""
+
+
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Figures:
+def reference() -> Figures:
     """The figures of the systems that the tables name, from their stored answers."""
-    stored = REPOSITORY / "results/reference"
-    results = tmp_path_factory.mktemp("results")
-    for run in stored.glob("*/*/*.jsonl"):
-        model, strategy = run.parent.relative_to(stored).parts
-        told = model == "encoder" if run.stem == "distract" else run.stem in {"single", "multi"}
-        if told and (model, strategy) not in UNTOLD:
-            folder = results / "reference" / model / strategy
-            folder.mkdir(parents=True, exist_ok=True)
-            for file in (run, run.with_suffix(".run.json")):
-                shutil.copy(file, folder)
-    # Not from the CSV, whose figures are rounded already.
+    stored, runs = REPOSITORY / "results/reference", []
+    for strategy in ("detection", "encoder", "embedding", "keyword", "none", "gold"):
+        for name in ("single", "multi"):
+            dataset = load_dataset(name)
+            runs += [(path, dataset) for path in stored.glob(f"*/{strategy}/{name}.run.json")]
+    distract = load_dataset("distract")
+    runs += [(path, distract) for path in stored.glob("encoder/*/distract.run.json")]
+    # Not from a CSV, whose figures are rounded already.
     return {
         (row.model, row.strategy, row.dataset, row.task.value): {
             name: repr(figure) for name, figure in row.metrics.items()
         }
-        for row in leaderboard(results)
-        if row.source in {"run", "reference"}
+        for row in score_runs(runs, None)
     }
 
 
-# Scoring them takes seconds, and no table has them.
-UNTOLD: Final = {
-    *(("bilstm-crf", relevance) for relevance in ("all", "random")),
-    *(
-        ("gold", relevance)
-        for relevance in ("all", "none", "random", "keyword", "embedding-minilm")
-    ),
-}
-
-
-Figures = dict[tuple[str, str, str, str], dict[str, str]]
-
-
-def figures(path: Path) -> Figures:
-    """Rows of ours by model, strategy, dataset and task."""
-    with path.open(encoding="utf-8") as lines:
-        return {
-            (row["model"], row["strategy"], row["dataset"].partition("-")[0], row["task"]): row
-            for row in csv.DictReader(lines)
-            if row["source"] in {"run", "reference"}
-        }
+def foreign() -> Figures:
+    """The figures on test sets of other projects."""
+    return {
+        (row["model"], row["strategy"], row["dataset"].partition("-")[0], row["task"]): row
+        for row in read_csv(REPOSITORY / "results/foreign.csv")
+        if row["source"] in {"run", "reference"}
+    }
 
 
 def cells(rows: Figures, system: str, datasets: Sequence[str], columns: Sequence[str]) -> list[str]:
     """Each column over the datasets, as a table shows it: "0.877 / 0.875"."""
-    model, _, strategy = system.partition("+")
-    strategy = strategy or model.partition(":")[0]
-    runs = {
-        "strict_f1": ("detection", "detection"),
-        "ent_f1": ("detection", "detection"),
-        "f1": (strategy, "query-related"),
-        "masking_f1": (strategy, "masking"),
-        "h": (strategy, "masking"),
-    }
-
-    def cell(column: str, dataset: str) -> str:
-        strategy, task = runs[column]
-        if model == "gold" and task == "detection":
-            return "-" if column == "strict_f1" else "1.000"
-        figure = rows[model, strategy, dataset, task].get(column.removeprefix("masking_"))
-        return f"{float(figure):.3f}" if figure else "-"
-
-    lines = [[cell(column, dataset) for dataset in datasets] for column in columns]
-    return ["-" if set(line) == {"-"} else " / ".join(line) for line in lines]
+    model, _, relevance = system.partition("+")
+    relevance = relevance or model.partition(":")[0]
+    shown = []
+    for column in columns:
+        if model == "gold" and column in {"strict_f1", "ent_f1"}:
+            shown.append("-" if column == "strict_f1" else " / ".join(["1.000"] * len(datasets)))
+            continue
+        strategy, task = {
+            "strict_f1": ("detection", "detection"),
+            "ent_f1": ("detection", "detection"),
+            "f1": (relevance, "query-related"),
+        }.get(column, (relevance, "masking"))
+        name = column.removeprefix("masking_")
+        figures = [rows[model, strategy, dataset, task].get(name) for dataset in datasets]
+        texts = [f"{float(figure):.3f}" for figure in figures if figure]
+        shown.append(" / ".join(texts) or "-")
+    return shown
 
 
 def table(page: str, heading: str) -> dict[str, list[str]]:
@@ -234,7 +217,7 @@ def test_the_figures_of_systems_are_those_of_the_reference_runs(
 
 
 def test_the_figures_on_other_peoples_data_are_those_of_results() -> None:
-    rows = figures(REPOSITORY / "results/foreign.csv")
+    rows = foreign()
     told = table(README, "| system | CAPID Ent-F1 |")
 
     assert told
@@ -244,55 +227,39 @@ def test_the_figures_on_other_peoples_data_are_those_of_results() -> None:
 
 
 def test_the_agreement_with_capid_is_that_of_its_file() -> None:
-    page = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
-    with (REPOSITORY / "results" / "agreement.csv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
+    rows = read_csv(REPOSITORY / "results/agreement.csv")
     rho = {(row["dataset_a"], row["task"], row["metric"]): float(row["rho"]) for row in rows}
     columns = (("query-related", "f1"), ("masking", "f1"), ("masking", "h"))
 
     assert {row["systems"] for row in rows} == {"21"}
-    assert table(page, "| ours | query F1 |") == {
+    assert table(read("docs/results.md"), "| ours | query F1 |") == {
         name: [f"{rho[name, *column]:.2f}" for column in columns]
         for name in ("single", "multi", "hard", "distract")
     }
 
 
 def test_the_shares_of_readable_entities_are_the_measured_ones(reference: Figures) -> None:
-    foreign = figures(REPOSITORY / "results/foreign.csv")
-    single, multi, capid, distract = (
-        rows["encoder", "encoder", dataset, "masking"]
-        for rows, dataset in (
-            (reference, "single"),
-            (reference, "multi"),
-            (foreign, "capid"),
-            (reference, "distract"),
-        )
-    )
+    rows = {**foreign(), **reference}
+    told = re.findall(r"\d+ %", README.partition("queries do not need,")[2])
+    names = ("single", "multi", "capid")
+    order = [(name, share) for share in ("protection", "retention") for name in names]
 
-    def missed(row: dict[str, str], share: str) -> str:
-        return f"{1 - float(row[share]):.0%}".replace("%", " %")
-
-    assert [
-        *(missed(row, "protection") for row in (single, multi, capid)),
-        *(missed(row, "retention") for row in (single, multi, capid)),
-        missed(distract, "protection"),
-        missed(distract, "retention"),
-    ] == READABLE
+    assert told == [
+        f"{100 - 100 * float(rows['encoder', 'encoder', name, 'masking'][share]):.0f} %"
+        for name, share in [*order, ("distract", "protection"), ("distract", "retention")]
+    ]
 
 
 def test_the_figures_on_presidio_research_are_those_of_its_file() -> None:
-    with (REPOSITORY / "results" / "spans.csv").open(encoding="utf-8") as lines:
-        f1 = {
-            row["model"]: float(row["f1"]) for row in csv.DictReader(lines) if row["slice"] == "all"
-        }
+    rows = read_csv(REPOSITORY / "results/spans.csv")
+    f1 = {row["model"]: float(row["f1"]) for row in rows if row["slice"] == "all"}
 
     assert f"exact F1 {f1['encoder']:.3f}, {f1['presidio']:.3f};" in README
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/masking.md", "docs/extending.md"])
 def test_examples_in_python_run_and_print_what_is_shown(page: str, tmp_path: Path) -> None:
-    text = (REPOSITORY / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
 
     assert blocks
     for block in blocks:
@@ -312,9 +279,9 @@ def test_examples_in_python_run_and_print_what_is_shown(page: str, tmp_path: Pat
 
 
 def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() -> None:
-    with (REPOSITORY / "results/spans.csv").open(encoding="utf-8") as file:
-        rows = {(row["model"], row["slice"]): row for row in csv.DictReader(file)}
-    told = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.*) \|$", SPANS, re.MULTILINE)
+    rows = {(row["model"], row["slice"]): row for row in read_csv(REPOSITORY / "results/spans.csv")}
+    page = read("docs/spans.md")
+    told = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.*) \|$", page, re.MULTILINE)
 
     assert [model for model, *_ in told] == [model for model, part in rows if part == "all"]
     for model, gold, cells in told:
@@ -327,16 +294,14 @@ def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() ->
 
 
 def test_the_figures_of_ablations_are_those_of_results() -> None:
-    with (REPOSITORY / "results/ablations.csv").open(encoding="utf-8") as file:
-        rows = {row["weights"]: row for row in csv.DictReader(file) if row["epochs"] == "1"}
     table = SYSTEMS.partition("| weights | trained on |")[2].partition("\n\n")[0]
     told = re.findall(r"^\| `([a-z0-9-]+)` \|.*?\| ([\d. |]+) \|$", table, re.MULTILINE)
 
+    columns = ("strict_f1", "ent_f1", "f1", "h")
     assert dict(told) == {
-        weights: " | ".join(
-            f"{float(row[name]):.3f}" for name in ("strict_f1", "ent_f1", "f1", "h")
-        )
-        for weights, row in rows.items()
+        row["weights"]: " | ".join(f"{float(row[name]):.3f}" for name in columns)
+        for row in read_csv(REPOSITORY / "results/ablations.csv")
+        if row["epochs"] == "1"
     }
 
 
@@ -347,28 +312,25 @@ def test_every_perturbation_is_listed_with_its_rate() -> None:
 
 
 def test_the_figures_on_perturbed_versions_are_those_of_results() -> None:
-    with (REPOSITORY / "results/robustness.csv").open(encoding="utf-8") as file:
-        rows = {tuple(row[name] for name in _OF_VERSIONS): row for row in csv.DictReader(file)}
+    columns = ("model", "strategy", "task", "metric", "kind")
+    results = read_csv(REPOSITORY / "results/robustness.csv")
+    rows = {tuple(row[name] for name in columns): row for row in results}
     tables = re.findall(
         r"^### [^\n]*`(\w+)`$.*?^\| kind \| (.*?) \|$(.*?)^$", ROBUSTNESS, re.MULTILINE | re.DOTALL
     )
 
     assert [metric for metric, *_ in tables] == ["ent_f1", "f1", "h"]
-    for metric, systems, body in tables:
+    for metric, header, body in tables:
+        systems = re.findall("`(.*?)`", header)
         lines = re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", body, re.MULTILINE)
         assert [kind for kind, _ in lines] == list(KINDS)
-        for kind, cells in lines:
-            for system, cell in zip(
-                re.findall("`(.*?)`", systems), cells.split(" | "), strict=True
-            ):
+        for kind, told in lines:
+            for system, cell in zip(systems, told.split(" | "), strict=True):
                 row = rows[*_run_of(system, metric), metric, kind]
                 drop, low, high, same = (
                     float(row[name]) for name in ("drop", "drop_low", "drop_high", "consistency")
                 )
                 assert cell == f"{drop:+.3f} ({low:+.2f} to {high:+.2f}), {same:.2f}"
-
-
-_OF_VERSIONS: Final = ("model", "strategy", "task", "metric", "kind")
 
 
 def _run_of(system: str, metric: str) -> tuple[str, str, str]:

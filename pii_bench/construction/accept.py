@@ -109,10 +109,6 @@ def accept(written: Sequence[Marked], folder: Path = TEXTS) -> list[Verdict]:
     """Check written texts, and record those without problems in a folder.
 
     Each text is also compared with the accepted ones before it.
-
-    Raises:
-        InputFileError: a recorded file is invalid.
-        ResultsError: a text cannot be recorded.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):

@@ -172,13 +172,7 @@ def _facts_by_tag(profiles: Mapping[str, Profile]) -> dict[str, Fact]:
 
 
 def commission(order: Order, number: int) -> Commission:
-    """Draw the commission with a number, from 1.
-
-    Raises:
-        MissingExtraError: Faker is not installed.
-        InputFileError: a pool or table is invalid.
-        RuntimeError: all attempts to draw people without conflicts fail.
-    """
+    """Draw the commission with a number, from 1."""
     plan, index = _plan(order.name), number - 1
     types = plan.types[index * order.people : number * order.people]
     writer = plan.writers[index]

@@ -106,13 +106,7 @@ class FrontierCommission:
 
 
 def frontier_commission(number: int) -> FrontierCommission:
-    """Draw the commission with a number, from 1.
-
-    Raises:
-        MissingExtraError: Faker is not installed.
-        InputFileError: a pool or table is invalid.
-        RuntimeError: all attempts to draw people without conflicts fail.
-    """
+    """Draw the commission with a number, from 1."""
     random = Random(f"{SEED}/{FRONTIER}/{number}")
     voices = load_voices()
     first, domain = _plan()[number - 1]

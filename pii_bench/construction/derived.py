@@ -47,9 +47,6 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     A text qualifies if it has two facts for a second query that the first does not need. Texts
     about two people are preferred if the other person has facts of the same categories with
     different values.
-
-    Raises:
-        PiiBenchError: a set is incomplete, or too few of its texts qualify.
     """
     if name == TRAIN_TWINS:
         return [text for own in _TRAIN_ROUNDS for _, text in sorted(recorded.sets[own].items())]
@@ -177,11 +174,7 @@ class Conversation:
 
 
 def conversation(recorded: Recorded, number: int) -> Conversation:
-    """Draw the conversation with a number, from 1.
-
-    Raises:
-        PiiBenchError: one of its texts is not recorded.
-    """
+    """Draw the conversation with a number, from 1."""
     joined = _joined()[number - 1]
     sources = [recorded.find(sample_id) for sample_id in joined]
     random = Random(f"{SEED}/distract/{number}")

@@ -129,11 +129,7 @@ class Pools:
         return [*self.cultures, *countries]
 
     def names(self, culture: str, pronoun: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the first names and the family names of a culture, all single words.
-
-        Raises:
-            MissingExtraError: Faker is not installed.
-        """
+        """Return the first names and the family names of a culture, all single words."""
         if culture in self.cultures:
             return self.cultures[culture].first[pronoun], self.cultures[culture].last
         return _faker_names(self.countries[culture].locales, pronoun, self.split)
@@ -141,11 +137,7 @@ class Pools:
 
 @cache
 def load_pools(split: Split) -> Pools:
-    """Read the values of a split.
-
-    Raises:
-        InputFileError: a file is missing or is not TOML.
-    """
+    """Read the values of a split."""
     people = read_values(VALUES / "people.toml")
     tables = read_values(VALUES / "pools.toml")
     countries = [_country(each, split) for each in read_values(VALUES / "places.toml")["country"]]
@@ -228,11 +220,7 @@ def _country(record: dict[str, Any], split: Split) -> Country:
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read a file of values.
-
-    Raises:
-        InputFileError: the file is missing or is not TOML.
-    """
+    """Read a file of values."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -282,11 +270,7 @@ class Voices:
 
 @cache
 def load_voices() -> Voices:
-    """Read the voices, themes, kinds of text and domains of queries.
-
-    Raises:
-        InputFileError: the file is missing or is not TOML.
-    """
+    """Read the voices, themes, kinds of text and domains of queries."""
     values = read_values(TEXTS / "voices.toml")
     return Voices(
         people={writer: tuple(values[writer]) for writer in ("own", "near")},

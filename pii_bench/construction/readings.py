@@ -133,25 +133,21 @@ def _parse_answer(
 
 
 def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
-    """Append the readings whose sample, version and reader are not recorded yet; return how many.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
+    """Append the readings whose sample, version and reader are not recorded yet; return how many."""
     path = folder / f"{name}.jsonl"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock"):
-            recorded = {
-                (each.id, each.version, each.reader) for each in load_readings(name, folder)
-            }
-            new = [
-                each for each in readings if (each.id, each.version, each.reader) not in recorded
-            ]
+            recorded = set(map(_key, load_readings(name, folder)))
+            new = [reading for reading in readings if _key(reading) not in recorded]
             with path.open("a", encoding="utf-8") as file:
                 for reading in new:
                     file.write(json.dumps(asdict(reading), ensure_ascii=False) + "\n")
     return len(new)
+
+
+def _key(reading: Reading) -> tuple[str, str, str]:
+    return reading.id, reading.version, reading.reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +178,7 @@ class Agreement:
 
 
 def agreement(readings: Sequence[Reading]) -> Agreement:
-    """Compute the agreement of readings.
-
-    Raises:
-        PiiBenchError: there are no readings.
-    """
+    """Compute the agreement of readings."""
     if not readings:
         raise PiiBenchError("no readings")
     count = len(readings)

@@ -58,11 +58,7 @@ class Recorded:
 
     @classmethod
     def load(cls, folder: Path = TEXTS) -> Recorded:
-        """Read all recorded files.
-
-        Raises:
-            InputFileError: a file is invalid.
-        """
+        """Read all recorded files."""
         sets: dict[str, dict[str, Marked]] = {}
         for name in SIZES:
             files = sorted((folder / name).glob("*.txt"))
@@ -81,18 +77,12 @@ class Recorded:
         return list(to_twins(marked, self.find(marked.header["of"])))
 
     def versions(self, name: str) -> Iterator[Sample]:
-        """Yield the samples of all versions of the texts of a set, the superseded ones first.
-
-        Raises:
-            InputFileError: a file of superseded texts is invalid.
-        """
+        """Yield the samples of all versions of the texts of a set, the superseded ones first."""
         texts = self._versions_of_texts(name)
-        origins = {
-            marked.header["of"].rpartition("-")[0] for marked in texts if "of" in marked.header
-        }
+        origins = {marked.header["of"] for marked in texts if "of" in marked.header}
         sources: defaultdict[str, list[Marked]] = defaultdict(list)
-        for origin in origins:
-            for source in self._versions_of_texts(origin):
+        for source_set in {origin.rpartition("-")[0] for origin in origins}:
+            for source in self._versions_of_texts(source_set):
                 sources[source.id].append(source)
         for marked in texts:
             if "of" not in marked.header:
@@ -110,11 +100,7 @@ class Recorded:
         return self.folder / "superseded" / f"{name}.txt"
 
     def find(self, sample_id: str) -> Marked:
-        """Return the recorded text with an id.
-
-        Raises:
-            PiiBenchError: there is none.
-        """
+        """Return the recorded text with an id."""
         marked = self.sets.get(sample_id.rpartition("-")[0], {}).get(sample_id)
         if marked is None:
             raise PiiBenchError(f"{sample_id}: no such text is recorded")

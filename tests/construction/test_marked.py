@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.construction.marked import (
     Marked,
-    MarkedError,
+    InputFileError,
     MarkedQuery,
     read_marked,
     resolve,
@@ -68,7 +68,7 @@ def test_a_written_file_is_read_back(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(MarkedError) as error:
+    with pytest.raises(InputFileError) as error:
         read_text(tmp_path, text)
 
     assert message in str(error.value)
