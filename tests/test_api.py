@@ -153,13 +153,6 @@ def test_a_text_is_not_masked_if_a_system_raises() -> None:
         pii_bench.mask("I am Ann Lee. Write to me.", "Where?", systems)
 
 
-def test_two_systems_for_one_task_are_refused(tmp_path: Path) -> None:
-    mine = [Mine(Task.DETECTION), Mine(Task.DETECTION)]
-
-    with pytest.raises(PiiBenchError, match="came for detection, detection; allowed: at most one"):
-        pii_bench.run(mine, "demo", results=tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "what"),
     [
@@ -176,14 +169,23 @@ def test_a_number_out_of_range_is_refused(tmp_path: Path, name: str, value: int,
         pii_bench.run("gold+none", "demo", results=tmp_path, **numbers)
 
 
-def test_an_object_that_is_no_system_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PiiBenchError, match="systems came with FakeModel, which lacks card, "):
-        pii_bench.run([FakeModel()], "demo", results=tmp_path)  # type: ignore[list-item]
-
-
-def test_names_in_place_of_datasets_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PiiBenchError, match=r"^datasets came with str; allowed: a name"):
-        pii_bench.run("gold+none", ["demo"], results=tmp_path)  # type: ignore[list-item]
+@pytest.mark.parametrize(
+    ("systems", "datasets", "what"),
+    [
+        (
+            [Mine(Task.DETECTION), Mine(Task.DETECTION)],
+            "demo",
+            "systems came for detection, detection; allowed: at most one",
+        ),
+        ([FakeModel()], "demo", "systems came with FakeModel, which lacks card, "),
+        ("gold+none", ["demo"], "datasets came with str; allowed: a name"),
+    ],
+)
+def test_wrong_systems_and_datasets_are_refused(
+    tmp_path: Path, systems: Any, datasets: Any, what: str
+) -> None:
+    with pytest.raises(PiiBenchError, match=f"^{what}"):
+        pii_bench.run(systems, datasets, results=tmp_path)
 
 
 def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:
@@ -193,12 +195,6 @@ def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:
         pii_bench.run(systems, "demo", results=tmp_path, options=SystemOptions())
     with pytest.raises(PiiBenchError, match="options apply only to a system given by name"):
         pii_bench.mask("I am Ann Lee.", "Who?", systems, options=SystemOptions())
-
-
-def test_a_text_is_masked_in_one_call() -> None:
-    masked = pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none")
-
-    assert masked.text == "I am <Full Name>. Write to me."
 
 
 def test_systems_of_a_chat_model_mask_one_text_after_another() -> None:
@@ -212,30 +208,32 @@ def test_systems_of_a_chat_model_mask_one_text_after_another() -> None:
     assert masked == ["I am <Person>."] * 2
 
 
-def test_mask_works_inside_a_running_event_loop_as_in_a_notebook() -> None:
-    async def cell() -> str:
+def test_a_text_is_masked_in_one_call_also_in_the_event_loop_of_a_notebook() -> None:
+    def masked() -> str:
         return pii_bench.mask("I am Ann Lee. Write to me.", "Where?", "bilstm-crf+none").text
 
-    assert asyncio.run(cell()) == "I am <Full Name>. Write to me."
+    async def cell() -> str:
+        return masked()
+
+    assert masked() == asyncio.run(cell()) == "I am <Full Name>. Write to me."
+
+
+def answers(folder: Path, **answer: object) -> Path:
+    """Write the same answer to every sample of demo."""
+    demo = pii_bench.load_dataset("demo").samples
+    return write_lines(folder / "mine.jsonl", [{"id": each.id, **answer} for each in demo])
 
 
 def test_predictions_are_scored(tmp_path: Path) -> None:
-    path = tmp_path / "mine.jsonl"
-    demo = pii_bench.load_dataset("demo")
-    path.write_text("".join(f'{{"id": "{sample.id}", "related": []}}\n' for sample in demo.samples))
-
-    (row,) = pii_bench.score(path, demo)
+    (row,) = pii_bench.score(answers(tmp_path, related=[]), pii_bench.load_dataset("demo"))
 
     assert (row.task, row.model) == (Task.QUERY_RELATED, "mine")
 
 
 def test_predictions_without_types_have_no_typed_metrics(tmp_path: Path) -> None:
-    path = tmp_path / "mine.jsonl"
-    demo = pii_bench.load_dataset("demo")
-    found = '"subjects": [[{"text": "Ann", "type": null}]]'
-    path.write_text("".join(f'{{"id": "{sample.id}", {found}}}\n' for sample in demo.samples))
+    path = answers(tmp_path, subjects=[[{"text": "Ann", "type": None}]])
 
-    (row,) = pii_bench.score(path, demo)
+    (row,) = pii_bench.score(path, "demo")
 
     assert "strict_f1" not in row.metrics
     assert row.rank is None
@@ -250,13 +248,17 @@ def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
     assert (tmp_path / "leaderboard.csv").exists()
 
 
+def python(*arguments: str) -> str:
+    done = subprocess.run(  # noqa: S603 - our own Python
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    return done.stdout
+
+
 def test_importing_the_package_imports_no_heavy_dependency() -> None:
     code = "import pii_bench, sys; print(sorted({'numpy', 'openai', 'scipy'} & set(sys.modules)))"
-    done = subprocess.run(  # noqa: S603 - our own Python
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
 
-    assert done.stdout == "[]\n"
+    assert python("-c", code) == "[]\n"
 
 
 def test_an_unknown_attribute_is_an_error() -> None:
@@ -265,12 +267,4 @@ def test_an_unknown_attribute_is_an_error() -> None:
 
 
 def test_the_package_runs_as_a_module() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pii_bench", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=REPOSITORY,
-    )
-
-    assert done.stdout.strip() == pii_bench.__version__
+    assert python("-m", "pii_bench", "--version").strip() == pii_bench.__version__

@@ -115,38 +115,28 @@ def test_every_category_has_a_tier() -> None:
 
 
 @pytest.mark.parametrize(
-    ("category", "tier"),
+    ("category", "pii_type", "tier"),
     [
-        ("Full Name", 3),
-        ("Passport Number", 3),
-        ("Street Address", 3),
-        ("Religious Belief", 3),
-        ("Monthly Income", 2),
-        ("City/Region", 2),
-        ("Age", 2),
-        ("Duration", 1),
+        ("Full Name", "PER", 3),
+        ("Passport Number", "CODE", 3),
+        ("Street Address", "LOC", 3),
+        ("Religious Belief", "DEM", 3),
+        ("Monthly Income", "QUANTITY", 2),
+        ("City/Region", "LOC", 2),
+        ("Age", "DEM", 2),
+        ("Duration", "DATETIME", 1),
+        # Without a known category, the type gives the tier.
+        ("shoe size", "DEM", 2),
+        (None, "PER", 3),
+        (None, "CODE", 3),
+        (None, "LOC", 2),
+        (None, "ORG", 2),
+        (None, "DEM", 2),
+        (None, "DATETIME", 1),
+        (None, "QUANTITY", 2),
     ],
 )
-def test_the_tier_of_a_category(category: str, tier: int) -> None:
-    assert sensitivity(category, TYPE_OF_CATEGORY[category]) == tier
-
-
-@pytest.mark.parametrize(
-    ("pii_type", "tier"),
-    [
-        (PiiType.PER, 3),
-        (PiiType.CODE, 3),
-        (PiiType.LOC, 2),
-        (PiiType.ORG, 2),
-        (PiiType.DEM, 2),
-        (PiiType.DATETIME, 1),
-        (PiiType.QUANTITY, 2),
-    ],
-)
-@pytest.mark.parametrize("category", [None, "shoe size"])
-def test_without_a_known_category_the_type_gives_the_tier(
-    category: str | None, pii_type: PiiType, tier: int
-) -> None:
+def test_the_tier_of_an_entity(category: str | None, pii_type: str, tier: int) -> None:
     assert sensitivity(category, pii_type) == tier
 
 
