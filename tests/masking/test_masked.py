@@ -109,34 +109,23 @@ def test_names_are_letters_and_spaces() -> None:
         assert name.replace(" ", "").isalpha()
 
 
-def test_only_shared_names_are_numbered() -> None:
-    assert number_tags({"Ann Lee": "Full Name", "32": "Age", "Bo Ek": "Full Name"}, "") == {
-        "Ann Lee": "<Full Name 1>",
-        "32": "<Age>",
-        "Bo Ek": "<Full Name 2>",
-    }
-
-
 @pytest.mark.parametrize(
-    ("text", "tag"),
+    ("text", "names", "tags"),
     [
-        ("say <Age> or <age>", "<Age 1>"),
-        ("say <Age> or <Age 1>", "<Age 2>"),
-        ("say <Age 1>", "<Age>"),
-        ("say <age>", "<Age 1>"),
-        ("say [Age] or &lt;age 1&gt;", "<Age 2>"),
-        ("say Age", "<Age>"),
+        ("", {"Ann": "Person", "32": "Age", "Bo": "Person"}, ["<Person 1>", "<Age>", "<Person 2>"]),
+        ("say <Age> or <age>", {"32": "Age"}, ["<Age 1>"]),
+        ("say <Age> or <Age 1>", {"32": "Age"}, ["<Age 2>"]),
+        ("say <Age 1>", {"32": "Age"}, ["<Age>"]),
+        ("say <age>", {"32": "Age"}, ["<Age 1>"]),
+        ("say [Age] or &lt;age 1&gt;", {"32": "Age"}, ["<Age 2>"]),
+        ("say Age", {"32": "Age"}, ["<Age>"]),
+        ("ask <Age 2>", {"32": "Age", "41": "Age"}, ["<Age 1>", "<Age 3>"]),
     ],
 )
-def test_a_tag_that_the_text_contains_is_not_used(text: str, tag: str) -> None:
-    assert number_tags({"32": "Age"}, text) == {"32": tag}
-
-
-def test_numbers_that_the_text_contains_are_skipped() -> None:
-    assert number_tags({"32": "Age", "41": "Age"}, "ask <Age 2>") == {
-        "32": "<Age 1>",
-        "41": "<Age 3>",
-    }
+def test_shared_names_are_numbered_and_tags_of_the_text_are_not_used(
+    text: str, names: dict[str, str], tags: list[str]
+) -> None:
+    assert number_tags(names, text) == dict(zip(names, tags, strict=True))
 
 
 def masked(text: str, entities: Iterable[Entity], keep: Iterable[str] = ()) -> list[str]:
@@ -145,90 +134,70 @@ def masked(text: str, entities: Iterable[Entity], keep: Iterable[str] = ()) -> l
     return [f"{claim.label}: {text[claim.start : claim.end]}" for claim in plan.claims]
 
 
-def test_every_occurrence_is_masked_except_of_kept_texts() -> None:
-    entities = [("Ann Lee", "PER"), ("32", "DEM"), ("Oslo", "LOC")]
-
-    assert masked("Ann Lee, 32, Oslo. Ann Lee!", entities, ["32"]) == [
-        "PER: Ann Lee",
-        "LOC: Oslo",
-        "PER: Ann Lee",
-    ]
+DEGREE = "an MSc from Dalrymple University, Halifax"
+DEGREES = [("Dalrymple University", "ORG"), ("MSc", "DEM")]
 
 
-def test_kept_texts_are_compared_as_the_scorer_does() -> None:
-    assert masked("Zoe\u0308\nLee", [("Zo\u00eb Lee", "PER")], ["Zoe\u0308  Lee"]) == []
+def span(start: int, end: int) -> DetectedSpan:
+    return DetectedSpan(start, end, PiiType.PER)
 
 
-def test_the_longest_of_overlapping_entities_is_one_span() -> None:
-    entities = [("Ann Lee", "PER"), ("Lee Shipping Ltd", "ORG"), ("Shipping", "ORG")]
-
-    assert masked("Ann Lee Shipping Ltd", entities) == [
-        "PER: Ann",
-        "ORG: Lee Shipping Ltd",
-    ]
-
-
-def test_of_two_types_the_first_in_the_taxonomy_wins() -> None:
-    for types in (("LOC", "ORG"), ("ORG", "LOC"), ("ZZZ", "LOC")):
-        assert masked("Victoria", [("Victoria", pii_type) for pii_type in types]) == [
-            "LOC: Victoria"
-        ]
-
-
-def test_adjacent_entities_stay_apart() -> None:
-    spans = [DetectedSpan(0, 3, PiiType.PER), DetectedSpan(3, 5, PiiType.DEM)]
-
-    assert masked("Ann32", spans) == ["PER: Ann", "DEM: 32"]
-
-
-def test_a_kept_text_stays_inside_and_around_entities() -> None:
-    text = "an MSc from Dalrymple University, Halifax"
-    entities = [("Dalrymple University", "ORG"), ("MSc", "DEM")]
-
-    assert masked(text, entities, ["MSc from Dalrymple University"]) == []
-    assert masked(text, entities, ["Dalrymple"]) == [
-        "DEM: MSc",
-        "ORG: University",
-    ]
-    assert masked(text, entities, ["University, Halifax"]) == [
-        "DEM: MSc",
-        "ORG: Dalrymple",
-    ]
-
-
-def test_a_kept_text_inside_a_longer_entity_is_masked_if_it_occurs_elsewhere() -> None:
-    entities = [("666-32-0847", "CODE"), ("32", "DEM")]
-
-    assert masked("Aged 32, number 666-32-0847", entities, ["32"]) == ["CODE: 666-32-0847"]
+@pytest.mark.parametrize(
+    ("text", "entities", "keep", "pieces"),
+    [
+        # Every occurrence is masked, except of kept texts.
+        (
+            "Ann Lee, 32, Oslo. Ann Lee!",
+            [("Ann Lee", "PER"), ("32", "DEM"), ("Oslo", "LOC")],
+            ["32"],
+            ["PER: Ann Lee", "LOC: Oslo", "PER: Ann Lee"],
+        ),
+        # Kept texts are compared as the scorer does.
+        ("Zoe\u0308\nLee", [("Zo\u00eb Lee", "PER")], ["Zoe\u0308  Lee"], []),
+        # The longest of overlapping entities is one span.
+        (
+            "Ann Lee Shipping Ltd",
+            [("Ann Lee", "PER"), ("Lee Shipping Ltd", "ORG"), ("Shipping", "ORG")],
+            [],
+            ["PER: Ann", "ORG: Lee Shipping Ltd"],
+        ),
+        # Of two types the first in the taxonomy wins.
+        ("Victoria", [("Victoria", "LOC"), ("Victoria", "ORG")], [], ["LOC: Victoria"]),
+        ("Victoria", [("Victoria", "ORG"), ("Victoria", "LOC")], [], ["LOC: Victoria"]),
+        ("Victoria", [("Victoria", "ZZZ"), ("Victoria", "LOC")], [], ["LOC: Victoria"]),
+        # Adjacent entities stay apart.
+        ("Ann32", [span(0, 3), span(3, 5)], [], ["PER: Ann", "PER: 32"]),
+        # A kept text stays inside and around entities.
+        (DEGREE, DEGREES, ["MSc from Dalrymple University"], []),
+        (DEGREE, DEGREES, ["Dalrymple"], ["DEM: MSc", "ORG: University"]),
+        (DEGREE, DEGREES, ["University, Halifax"], ["DEM: MSc", "ORG: Dalrymple"]),
+        # A kept text inside a longer entity is masked if it occurs elsewhere.
+        (
+            "Aged 32, number 666-32-0847",
+            [("666-32-0847", "CODE"), ("32", "DEM")],
+            ["32"],
+            ["CODE: 666-32-0847"],
+        ),
+        # White space at the ends of a span is not masked.
+        (" Ann \n", [span(0, 6)], [], ["PER: Ann"]),
+        (" Ann \n", [span(4, 6), span(2, 2)], [], []),
+        # A span includes the combining marks after it.
+        ("Zoe\u0308 Lee", [span(0, 3)], [], ["PER: Zoe\u0308"]),
+        # Offsets are code points.
+        ("👩‍👩‍👧 שלום Ann", [span(11, 14), ("שלום", "PER")], [], ["PER: שלום", "PER: Ann"]),
+    ],
+)
+def test_what_is_masked(
+    text: str, entities: list[Entity], keep: list[str], pieces: list[str]
+) -> None:
+    assert masked(text, entities, keep) == pieces
 
 
 def test_pairs_match_whole_words_but_spans_may_lie_inside_words() -> None:
     text = "Annual report by Ann"
 
-    assert masked(text, [("Ann", "PER")]) == ["PER: Ann"]
-    assert make_plan(text, [("Ann", "PER")], []).claims[0].start == 17
-    assert make_plan(text, [DetectedSpan(0, 3, PiiType.PER)], []).claims[0].start == 0
-
-
-def test_white_space_at_the_ends_of_a_span_is_not_masked() -> None:
-    text = " Ann \n"
-
-    assert masked(text, [DetectedSpan(0, 6, PiiType.PER)]) == ["PER: Ann"]
-    assert masked(text, [DetectedSpan(4, 6, PiiType.PER), DetectedSpan(2, 2, PiiType.PER)]) == []
-
-
-def test_a_span_includes_the_combining_marks_after_it() -> None:
-    assert masked("Zoe\u0308 Lee", [DetectedSpan(0, 3, PiiType.PER)]) == ["PER: Zoe\u0308"]
-
-
-def test_offsets_are_code_points() -> None:
-    text = "👩‍👩‍👧 שלום Ann"
-
-    assert text[11:14] == "Ann"
-    assert masked(text, [DetectedSpan(11, 14, PiiType.PER), ("שלום", "PER")]) == [
-        "PER: שלום",
-        "PER: Ann",
-    ]
+    assert make_plan(text, [("Ann", "PER")], []).spans == [(17, 20)]
+    assert make_plan(text, [span(0, 3)], []).spans == [(0, 3)]
 
 
 def test_entities_that_are_not_found_are_listed() -> None:
@@ -243,9 +212,9 @@ def test_entities_that_are_not_found_are_listed() -> None:
 @pytest.mark.parametrize(
     ("entities", "keep", "message"),
     [
-        ([DetectedSpan(2, 4, PiiType.PER)], [], "a span came from 2 to 4; allowed: 0 <= start"),
-        ([DetectedSpan(2, 1, PiiType.PER)], [], "a span came from 2 to 1; allowed: 0 <= start"),
-        ([DetectedSpan(-1, 1, PiiType.PER)], [], "a span came from -1 to 1; allowed: 0 <= start"),
+        ([span(2, 4)], [], "a span came from 2 to 4; allowed: 0 <= start"),
+        ([span(2, 1)], [], "a span came from 2 to 1; allowed: 0 <= start"),
+        ([span(-1, 1)], [], "a span came from -1 to 1; allowed: 0 <= start"),
         (["Me"], [], "an entity came as str; allowed: "),
         ([("Me", "PER", "x")], [], "an entity came as tuple; allowed: "),
         ([], "Me", "keep came as one str; allowed: an iterable of str"),
@@ -370,28 +339,38 @@ def test_spans_of_a_masked_text() -> None:
     assert tags == ["<Person>", "<Person>", "<Person>", None, "<Age>", None]
 
 
-def test_a_text_of_two_types_has_one_tag() -> None:
-    masked = mask("Jordan met Jordan", [("Jordan", "LOC"), ("Jordan", "PER")])
+@pytest.mark.parametrize(
+    ("text", "entities", "shown"),
+    [
+        # A text of two types has one tag.
+        (
+            "Jordan met Jordan",
+            [("Jordan", "LOC"), ("Jordan", "PER")],
+            "<Person> met <Person>",
+        ),
+        # Tags that the text contains, in any spelling, are not used.
+        (
+            "<Person> is what we write for Ann, <Person 1> for Bo",
+            [("Ann", "PER"), ("Bo", "PER")],
+            "<Person> is what we write for <Person 2>, <Person 1> for <Person 3>",
+        ),
+        (
+            "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for Ann and Bo.",
+            [("Ann", "PER"), ("Bo", "PER")],
+            "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for <Person 3> and <Person 4>.",
+        ),
+        ("Ann", [], "Ann"),
+    ],
+)
+def test_a_masked_text_is_restored(text: str, entities: list[tuple[str, str]], shown: str) -> None:
+    masked = mask(text, entities)
 
-    assert masked.text == "<Person> met <Person>"
-
-
-def test_a_text_that_contains_tags_is_restored() -> None:
-    text = "<Person> is what we write for Ann, <Person 1> for Bo"
-
-    masked = mask(text, [("Ann", "PER"), ("Bo", "PER")])
-
-    assert masked.text == "<Person> is what we write for <Person 2>, <Person 1> for <Person 3>"
+    assert masked.text == shown
     assert unmask(masked.text, masked.mapping) == text
 
 
 def test_restored_texts_are_not_searched_for_tags() -> None:
     assert unmask("<Age>", {"<Age>": ("<Person>",), "<Person>": ("Ann",)}) == "<Person>"
-
-
-def test_a_text_without_entities_is_unchanged() -> None:
-    assert mask("Ann", []) == Masked("Ann", {}, ())
-    assert unmask("<Age>", {}) == "<Age>"
 
 
 def test_a_mapping_with_a_tag_without_texts_is_refused() -> None:
@@ -443,17 +422,6 @@ def test_tags_without_number_or_of_other_tools_are_restored(tag: str, answer: st
     assert unmask(f"Dear {answer},", {tag: ("Ann Lee",)}) == "Dear Ann Lee,"
 
 
-def test_variants_of_tags_in_the_text_are_not_used() -> None:
-    text = "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for Ann and Bo."
-
-    masked = mask(text, [("Ann", "PER"), ("Bo", "PER")])
-
-    assert masked.text == (
-        "Write [person], &lt;Person 1&gt; or &#60;person 2&#62; for <Person 3> and <Person 4>."
-    )
-    assert unmask(masked.text, masked.mapping) == text
-
-
 def test_absent_tags() -> None:
     assert absent_tags("Dear <Full Name 2>, [x]", MAPPING) == ["<Full Name 1>", "<Age>"]
 
@@ -471,15 +439,7 @@ def test_inexact_tags(answer: str, inexact: list[str]) -> None:
 
 
 @given(texts_and_entities())
-def test_masking_can_always_be_undone(drawn: tuple[str, list[Entity], list[str]]) -> None:
-    text, entities, keep = drawn
-    masked = mask(text, entities, keep)
-
-    assert unmask(masked.text, masked.mapping) == text
-
-
-@given(texts_and_entities())
-def test_the_masked_text_is_the_text_with_tags_for_the_spans(
+def test_the_masked_text_is_the_text_with_tags_for_the_spans_and_can_be_restored(
     drawn: tuple[str, list[Entity], list[str]],
 ) -> None:
     text, entities, keep = drawn
@@ -490,6 +450,7 @@ def test_the_masked_text_is_the_text_with_tags_for_the_spans(
         assert text[span.start : span.end] in masked.mapping[span.tag]
         shown = shown[: span.start] + span.tag + shown[span.end :]
     assert masked.text == shown
+    assert unmask(masked.text, masked.mapping) == text
 
 
 @given(texts_and_entities())
