@@ -48,18 +48,15 @@ def recorded(singles: int = 1214, pairs: int = 1228) -> Recorded:
     return Recorded(Path("texts"), sets)
 
 
-def test_two_hundred_texts_of_each_set_get_twins() -> None:
+def test_two_hundred_texts_of_each_set_get_twins_unless_they_are_listed(tmp_path: Path) -> None:
     sources = twin_sources(recorded())
 
     assert [m.id.partition("-")[0] for m in sources] == ["single"] * 200 + ["multi"] * 200
     assert len({m.id for m in sources}) == 400
 
-
-def test_the_list_of_texts_with_twins_is_followed(tmp_path: Path) -> None:
-    texts = replace(recorded(), folder=tmp_path)
     (tmp_path / "twinned.txt").write_text("single-0002\nmulti-0007\n", encoding="utf-8")
-
-    assert [source.id for source in twin_sources(texts)] == ["single-0002", "multi-0007"]
+    sources = twin_sources(replace(recorded(), folder=tmp_path))
+    assert [source.id for source in sources] == ["single-0002", "multi-0007"]
 
 
 def test_twins_need_complete_sets() -> None:

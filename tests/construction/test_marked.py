@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from pii_bench.construction.marked import (
     Marked,
-    InputFileError,
     MarkedQuery,
     read_marked,
     resolve,
     to_samples,
     write_marked,
 )
+from pii_bench.errors import InputFileError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.construction.pools import Pools, load_pools
+from pii_bench.construction.pools import Pools, load_pools, read_values
 from pii_bench.errors import InputFileError
 from tests.construction.world import POOLS
 
@@ -121,12 +121,10 @@ def test_names_come_from_hand_made_lists_and_from_faker() -> None:
     assert "Agneta" in POOLS.names("Sweden", "she")[0]
 
 
-def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match=r"places\.toml"):
-        load_pools("test", tmp_path)
-
-
-def test_the_error_names_an_invalid_file(tmp_path: Path) -> None:
-    (tmp_path / "places.toml").write_text("[[country\n", encoding="utf-8")
+def test_the_error_names_a_missing_or_invalid_file(tmp_path: Path) -> None:
+    path = tmp_path / "places.toml"
     with pytest.raises(InputFileError, match=r"places\.toml: no pool of values"):
-        load_pools("test", tmp_path)
+        read_values(path)
+    path.write_text("[[country\n", encoding="utf-8")
+    with pytest.raises(InputFileError, match=r"places\.toml: no pool of values"):
+        read_values(path)

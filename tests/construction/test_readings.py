@@ -160,10 +160,7 @@ def test_agreement_of_two_readers_with_gold_and_with_each_other() -> None:
     assert (result.ambiguous, result.unlisted, result.text, result.query) == (0.5, 50.0, 3.0, 5.0)
 
 
-def test_one_reader_has_no_agreement_between_readers() -> None:
+def test_agreement_of_one_reader_or_none() -> None:
     assert agreement([reading()]).kappa_readers is None
-
-
-def test_agreement_needs_readings() -> None:
     with pytest.raises(PiiBenchError, match="no readings"):
         agreement([])
