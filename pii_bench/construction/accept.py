@@ -13,8 +13,8 @@ from pii_bench.construction.commissions import ORDERS, REFERENCES, commission
 from pii_bench.construction.declared import (
     FRONTIER,
     FRONTIER_SIZE,
+    KINDS_OF_TEXT,
     OTHER,
-    declared_facts,
     frontier_commission,
 )
 from pii_bench.construction.derived import (
@@ -32,7 +32,6 @@ from pii_bench.construction.recorded import Recorded
 from pii_bench.construction.rivals import Rivals
 from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.check.text import Problem, blanked
-from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
 
 if TYPE_CHECKING:
@@ -241,9 +240,8 @@ def _frontier_terms(marked: Marked, brief: FrontierCommission) -> Terms:
     cast = {member.letter: member for member in brief.cast}
     for tag, category in facts.items():
         if category not in TYPE_OF_CATEGORY or tag[:1] not in cast:
-            raise _UnknownError(
-                f"header: {f'{tag} {category}'!r} is no tag of the cast and category"
-            )
+            fact = f"{tag} {category}"
+            raise _UnknownError(f"header: {fact!r} is no tag of the cast and category")
     return Terms(
         facts=facts,
         allowed={tag: cast[tag[0]].allowed(category) for tag, category in facts.items()},
@@ -265,17 +263,23 @@ def _frontier_terms(marked: Marked, brief: FrontierCommission) -> Terms:
 
 def _other_terms(marked: Marked) -> Terms:
     """Return terms with the declared kind and facts; names, numbers and length are free."""
-    try:
-        facts = declared_facts(marked)
-    except PiiBenchError as error:
-        raise _UnknownError(str(error)) from error
+    kind = marked.header.get("kind", "")
+    if kind not in KINDS_OF_TEXT:
+        kinds = ", ".join(KINDS_OF_TEXT)
+        raise _UnknownError(f"header: {kind!r} is no kind of text; there are {kinds}")
+    facts = marked.facts
+    for tag, category in facts.items():
+        # Where no category fits, a fact has only a type.
+        if category not in {*TYPE_OF_CATEGORY, *PiiType}:
+            fact = f"{tag} {category}"
+            raise _UnknownError(f"header: {fact!r} is no tag with a category or type")
     resolved = resolve(marked.text)
     return Terms(
         facts=facts,
         allowed=resolved.values,
         kinds=tuple(query.kind for query in marked.queries),
         chars=len(resolved.text),
-        header={"kind": marked.header["kind"], "facts": _format_facts(facts) or "-"},
+        header={"kind": kind, "facts": _format_facts(facts) or "-"},
         needs=(0, len(facts)),
         query_chars=(8, 700),
         waived=_WAIVED_FOR_OTHER,

@@ -53,7 +53,6 @@ FREE: Final = frozenset(
 # Limits on the number of facts of a person, without the name.
 _MIN_FACTS: Final = 3
 _MAX_FACTS: Final = 15
-_NAME_ALTERNATIVES: Final = 2
 _ATTEMPTS: Final = 200
 _ALIAS_SHARE: Final = 0.15
 _REGISTERS_OFFERED: Final = 5
@@ -133,6 +132,7 @@ class Commission:
 
     Attributes:
         profiles: subject id to person.
+        facts: tag to fact, such as "A3" to the third of person A; "A1" is the name.
         spares: tag to the alternative values of its fact.
         writer: kind of writer, one of `pools.WRITERS`; `voice` describes the writer.
         theme: topic of the text, see `pools.Theme`.
@@ -143,6 +143,7 @@ class Commission:
 
     id: str
     profiles: Mapping[str, Profile]
+    facts: Mapping[str, Fact]
     relation: Relation | None
     spares: Mapping[str, tuple[str, ...]]
     writer: str
@@ -153,22 +154,9 @@ class Commission:
     chars: int
     queries: tuple[CommissionedQuery, ...]
 
-    @property
-    def facts(self) -> dict[str, Fact]:
-        """Tag, such as "A3", to fact: the third of person A. "A1" is the name."""
-        return _facts_by_tag(self.profiles)
-
     def allowed(self, tag: str) -> tuple[str, ...]:
         """Return the allowed values of a fact: the drawn one and its alternatives."""
         return (self.facts[tag].value, *self.spares.get(tag, ()))
-
-
-def _facts_by_tag(profiles: Mapping[str, Profile]) -> dict[str, Fact]:
-    return {
-        f"{subject}{number}": fact
-        for subject, profile in profiles.items()
-        for number, fact in enumerate(profile.facts, start=1)
-    }
 
 
 def commission(order: Order, number: int) -> Commission:
@@ -180,13 +168,17 @@ def commission(order: Order, number: int) -> Commission:
     voices = load_voices()
     theme = _theme(voices, types, random)
     profiles, relation = _people(order, types, voices.themes[theme].facts, random)
-    facts = sum(len(profile.facts) for profile in profiles.values())
-    facts_to_mean = facts * order.size / sum(order.types.values())
+    facts = {
+        f"{subject}{number}": fact
+        for subject, profile in profiles.items()
+        for number, fact in enumerate(profile.facts, start=1)
+    }
+    facts_to_mean = len(facts) * order.size / sum(order.types.values())
     person = random.choice(voices.people_of(writer, theme))
     voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
         CommissionedQuery(
-            needs=min(plan.needs[place], (facts - order.people) // 2),
+            needs=min(plan.needs[place], (len(facts) - order.people) // 2),
             reference=plan.references[place],
             domain=plan.domains[place],
             chars=min(max(round(random.gauss(_QUERY_CHARS[order.people], 55)), 90), 390),
@@ -196,8 +188,9 @@ def commission(order: Order, number: int) -> Commission:
     return Commission(
         id=f"{order.name}-{number:04d}",
         profiles=profiles,
+        facts=facts,
         relation=relation,
-        spares=_spares(profiles),
+        spares=_spares(facts, profiles),
         writer=writer,
         voice=voice,
         theme=theme,
@@ -370,17 +363,17 @@ def _people(
     raise RuntimeError(f"{order.name}: no people without conflicts in {_ATTEMPTS} attempts")
 
 
-def _spares(profiles: Mapping[str, Profile]) -> dict[str, tuple[str, ...]]:
-    """Draw alternative values of the facts that are not free, by tag."""
+def _spares(
+    facts: Mapping[str, Fact], profiles: Mapping[str, Profile]
+) -> dict[str, tuple[str, ...]]:
+    """Draw alternative values of the facts that are not free, by tag: two of a name, else one."""
     spares: dict[str, tuple[str, ...]] = {}
-    for tag, fact in _facts_by_tag(profiles).items():
-        if fact.category in FREE:
-            continue
-        draw = profiles[tag[0]].draw
-        is_name = TYPE_OF_CATEGORY[fact.category] is PiiType.PER
-        count = _NAME_ALTERNATIVES if is_name else 1
-        values = [draw_value(fact.category, fact.facet, draw) for _ in range(count)]
-        spares[tag] = tuple(dict.fromkeys(values))
+    for tag, fact in facts.items():
+        if fact.category not in FREE:
+            count = 2 if TYPE_OF_CATEGORY[fact.category] is PiiType.PER else 1
+            draw = profiles[tag[0]].draw
+            values = [draw_value(fact.category, fact.facet, draw) for _ in range(count)]
+            spares[tag] = tuple(dict.fromkeys(values))
     return spares
 
 

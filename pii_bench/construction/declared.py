@@ -19,13 +19,10 @@ from pii_bench.construction.commissions import SEED, deal, numbers_of
 from pii_bench.construction.people import Census, Unresolvable
 from pii_bench.construction.pools import WRITERS, load_pools, load_voices
 from pii_bench.construction.values import draw_value
-from pii_bench.errors import PiiBenchError
-from pii_bench.taxonomy import PiiType, type_named
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from pii_bench.construction.marked import Marked
 
 FRONTIER: Final = "frontier"
 FRONTIER_SIZE: Final = 300
@@ -282,25 +279,3 @@ def _format_other(number: int) -> str:
         f"length: about {round(random.uniform(*kind.chars), -1):.0f} characters\n"
         f"people: {people}, named by: {random.choice(kind.named)}\nqueries: {queries}\n"
     )
-
-
-def declared_facts(marked: Marked) -> dict[str, str]:
-    """Return tag to category, or to a type where no category fits, of a `train-other` text.
-
-    Raises:
-        PiiBenchError: the header has an unknown kind of text, category or type.
-    """
-    kind = marked.header.get("kind", "")
-    if kind not in KINDS_OF_TEXT:
-        raise PiiBenchError(
-            f"header: {kind!r} is no kind of text; there are {', '.join(KINDS_OF_TEXT)}"
-        )
-    facts = marked.facts
-    for tag, category in facts.items():
-        try:
-            type_named(category)
-        except KeyError:
-            raise PiiBenchError(
-                f"header: {f'{tag} {category}'!r} is no tag with a category or type"
-            ) from None
-    return facts

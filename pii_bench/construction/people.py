@@ -55,11 +55,6 @@ class Profile:
     facts: tuple[Fact, ...]
     draw: Draw = field(compare=False, repr=False)
 
-    @property
-    def pools(self) -> Pools:
-        """The pools of values."""
-        return self.draw.pools
-
     def fact(self, category: str) -> Fact | None:
         """Return the fact of a category; None if there is none."""
         return next((fact for fact in self.facts if fact.category == category), None)

@@ -133,7 +133,7 @@ def _parse_answer(
 
 
 def record_readings(name: str, readings: Sequence[Reading], folder: Path = READINGS) -> int:
-    """Append the readings whose sample, version and reader are not recorded yet; return how many."""
+    """Append the readings of a sample, version and reader not recorded yet; return how many."""
     path = folder / f"{name}.jsonl"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)

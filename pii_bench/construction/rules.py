@@ -90,9 +90,9 @@ def schooling_takes_years(profile: Profile) -> Iterator[str]:
     level, degree = profile.fact("Education Level"), profile.fact("Academic Degree")
     if age is None:
         return
-    if level and age < profile.pools.education_levels[level.value].age:
+    if level and age < profile.draw.pools.education_levels[level.value].age:
         yield "Age"
-    if degree and age < profile.pools.degrees[degree.value].age:
+    if degree and age < profile.draw.pools.degrees[degree.value].age:
         yield "Age"
 
 
@@ -112,7 +112,11 @@ def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
 def career_stage_fits_age(profile: Profile) -> Iterator[str]:
     """An occupation is not held before its minimum age."""
     age, occupation = _number(profile, "Age"), profile.fact("Occupation")
-    if age is not None and occupation and age < profile.pools.occupations[occupation.value].age:
+    if (
+        age is not None
+        and occupation
+        and age < profile.draw.pools.occupations[occupation.value].age
+    ):
         yield "Age"
 
 
@@ -127,7 +131,7 @@ def occupation_has_its_schooling(profile: Profile) -> Iterator[str]:
     """An occupation is not held without the education that it needs."""
     occupation, ranks = profile.fact("Occupation"), _ranks(profile)
     if occupation and ranks:
-        job = profile.pools.occupations[occupation.value]
+        job = profile.draw.pools.occupations[occupation.value]
         if max(ranks) < job.education:
             yield "Occupation"
 
@@ -142,9 +146,9 @@ def _ranks(profile: Profile) -> set[int]:
     """Return the ranks of the education level and of the degree."""
     ranks: set[int] = set()
     if level := profile.fact("Education Level"):
-        ranks.add(profile.pools.education_levels[level.value].rank)
+        ranks.add(profile.draw.pools.education_levels[level.value].rank)
     if degree := profile.fact("Academic Degree"):
-        ranks.add(profile.pools.degrees[degree.value].rank)
+        ranks.add(profile.draw.pools.degrees[degree.value].rank)
     return ranks
 
 
@@ -152,7 +156,7 @@ def pay_fits_occupation(profile: Profile) -> Iterator[str]:
     """Income is between half and twice the pay of the occupation."""
     occupation, income = profile.fact("Occupation"), _number(profile, "Monthly Income")
     if occupation and income is not None:
-        job = profile.pools.occupations[occupation.value]
+        job = profile.draw.pools.occupations[occupation.value]
         dollars = income / profile.draw.country.per_usd
         if not job.low / 2 <= dollars <= job.high * 2:
             yield "Monthly Income"
@@ -212,7 +216,7 @@ def gender_and_orientation_agree(profile: Profile) -> Iterator[str]:
     """Gender matches the pronoun of the text; a man is not called "lesbian"."""
     gender, orientation = profile.fact("Gender"), profile.fact("Sexual Orientation")
     pronoun = profile.draw.pronoun
-    if gender and profile.pools.genders[gender.value] != pronoun:
+    if gender and profile.draw.pools.genders[gender.value] != pronoun:
         yield "Gender"
     if orientation and orientation.value == "lesbian" and pronoun == "he":
         yield "Sexual Orientation"

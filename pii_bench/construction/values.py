@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -183,9 +184,8 @@ def _credit_card(draw: Draw, _: str) -> str:
 
 
 def _phone(draw: Draw, _: str) -> str:
-    number = draw.random.choice(_FICTION_NUMBERS.get(draw.country.name, _NO_SUBSCRIBER))
-    while "#" in number:
-        number = number.replace("#", str(draw.random.randrange(10)), 1)
+    form = draw.random.choice(_FICTION_NUMBERS.get(draw.country.name, _NO_SUBSCRIBER))
+    number = re.sub("#", lambda _: str(draw.random.randrange(10)), form)
     return f"{draw.country.phone}-{number}"
 
 
@@ -201,8 +201,8 @@ def _ip_address(draw: Draw, _: str) -> str:
 def _email(draw: Draw, _: str) -> str:
     name = draw.from_list("handle_stems")
     number = str(draw.random.randrange(10, 99))
-    second_name = "." + draw.from_list("handle_stems")
-    ending = draw.random.choice(("", number, second_name))
+    second_name = draw.from_list("handle_stems")
+    ending = draw.random.choice(("", number, f".{second_name}"))
     return f"{name}{ending}@{draw.from_list('domains')}"
 
 
