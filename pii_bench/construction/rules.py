@@ -112,11 +112,8 @@ def working_life_begins_at_sixteen(profile: Profile) -> Iterator[str]:
 def career_stage_fits_age(profile: Profile) -> Iterator[str]:
     """An occupation is not held before its minimum age."""
     age, occupation = _number(profile, "Age"), profile.fact("Occupation")
-    if (
-        age is not None
-        and occupation
-        and age < profile.draw.pools.occupations[occupation.value].age
-    ):
+    jobs = profile.draw.pools.occupations
+    if age is not None and occupation and age < jobs[occupation.value].age:
         yield "Age"
 
 

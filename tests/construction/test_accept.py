@@ -161,32 +161,31 @@ def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
 _PEOPLE: Final = (("A", "Ann", 30, "8:30", "Graz"), ("B", "Bo", 50, "9:30", "Lienz"))
 
 
-def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Record texts of small complete sets, the sources of twins."""
+@pytest.fixture
+def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Record small complete sets, and return the id of the text that gets the first twins."""
     folder = tmp_path / "texts"
-    orders = dict(ORDERS)
-    for name, people in (("single", "A"), ("multi", "AB")):
-        orders[name] = replace(ORDERS[name], size=3)
+    for name, people in (("single", _PEOPLE[:1]), ("multi", _PEOPLE)):
+        monkeypatch.setitem(derived.ORDERS, name, replace(ORDERS[name], size=3))
+        facts = ", ".join(
+            f"{p}1 Full Name, {p}2 Age, {p}3 Time, {p}4 City/Region" for p, *_ in people
+        )
+        relation = "relation: siblings\n" if name == "multi" else ""
+        texts = []
         for number in range(1, 4):
             text = " ".join(
                 f"{{{p}1|{first} Lee}}, {{{p}2|{age + number}}}, takes the {{{p}3|{time}}} "
                 f"to {{{p}4|{city}}}."
-                for p, first, age, time, city in _PEOPLE[: len(people)]
+                for p, first, age, time, city in people
             )
-            facts = ", ".join(
-                f"{p}1 Full Name, {p}2 Age, {p}3 Time, {p}4 City/Region" for p in people
-            )
-            relation = "relation: siblings\n" if len(people) == 2 else ""
-            path = folder / name / f"{number:03d}.txt"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(
+            texts.append(
                 f"=== {name}-{number:04d}\nregister: letter\n{relation}facts: {facts}\n"
-                f"--- text\n{text}\n--- query: A3 | implied | travel | near\nWill she catch it?\n",
-                encoding="utf-8",
+                f"--- text\n{text}\n--- query: A3 | implied | travel | near\nWill she catch it?\n"
             )
-    monkeypatch.setattr(derived, "ORDERS", orders)
+        (folder / name).mkdir(parents=True)
+        (folder / name / "001.txt").write_text("".join(texts), encoding="utf-8")
     monkeypatch.setattr(derived, "TWINS_PER_SOURCE", 1)
-    return folder
+    return derived.twin_sources(Recorded.load(folder))[0].id
 
 
 _SECOND: Final = (
@@ -199,27 +198,17 @@ _PARAPHRASE: Final = (
 )
 
 
-def test_twins_are_recorded_as_queries_about_a_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = complete(tmp_path, monkeypatch)
-    source = derived.twin_sources(Recorded.load(folder))[0].id
-
-    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {source}\n{_SECOND}{_PARAPHRASE}")
+def test_twins_are_recorded_as_queries_about_a_text(tmp_path: Path, complete: str) -> None:
+    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {complete}\n{_SECOND}{_PARAPHRASE}")
 
     assert verdict.problems == ()
-    second, paraphrase = Recorded.load(folder).samples("twins")
-    assert (second.id, paraphrase.id) == (f"{source}-second", f"{source}-paraphrase")
-    assert second.meta["twin_of"] == source
+    second, paraphrase = Recorded.load(tmp_path / "texts").samples("twins")
+    assert (second.id, paraphrase.id) == (f"{complete}-second", f"{complete}-paraphrase")
+    assert second.meta["twin_of"] == complete
     assert [r.text for r in paraphrase.related] == ["8:30"]
 
 
-def test_twins_of_the_wrong_kinds_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = complete(tmp_path, monkeypatch)
-    source = derived.twin_sources(Recorded.load(folder))[0].id
-
-    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {source}\n{_SECOND}")
+def test_twins_of_the_wrong_kinds_are_refused(tmp_path: Path, complete: str) -> None:
+    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {complete}\n{_SECOND}")
 
     assert rules(verdict) == ["queries"]

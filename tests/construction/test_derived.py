@@ -19,74 +19,70 @@ from pii_bench.construction.recorded import SIZES, Recorded
 from pii_bench.errors import PiiBenchError
 
 
-def single(number: int) -> Marked:
+def single(number: int, name: str = "single", needs: str = "A3") -> Marked:
     return Marked(
-        f"single-{number:04d}",
+        f"{name}-{number:04d}",
         {"register": "letter", "facts": "A1 Full Name, A2 Age, A3 Time, A4 Height"},
         f"{{A1|Ann Lee}}, {{A2|{20 + number % 60}}}, {{A4|170 cm}}, takes the {{A3|8:30}}.",
-        (MarkedQuery("Will she catch it?", ("A3",), "implied", "travel", "near"),),
+        (MarkedQuery("Will she catch it?", tuple(needs.split()), "implied", "travel", "near"),),
     )
 
 
-def multi(number: int) -> Marked:
+def multi(number: int, name: str = "multi", needs: str = "A2") -> Marked:
+    facts = "A1 Full Name, A2 Age, B1 Full Name, B2 Age, B3 City/Region"
     return Marked(
-        f"multi-{number:04d}",
-        {
-            "register": "letter",
-            "relation": "siblings",
-            "facts": "A1 Full Name, A2 Age, B1 Full Name, B2 Age, B3 City/Region",
-        },
+        f"{name}-{number:04d}",
+        {"register": "letter", "relation": "siblings", "facts": facts},
         "{A1|Ann Lee}, {A2|30}, and {B1|Bo Lee}, {B2|32}, meet in {B3|Oslo}.",
-        (MarkedQuery("Is my sister old enough?", ("A2",), "implied", "legal", "B"),),
+        (MarkedQuery("Is my sister old enough?", (needs,), "implied", "legal", "B"),),
     )
 
 
-def recorded(singles: int = 1214, pairs: int = 1228) -> Recorded:
+def recorded(*texts: Marked) -> Recorded:
     sets: dict[str, dict[str, Marked]] = {name: {} for name in SIZES}
-    sets["single"] = {(m := single(n)).id: m for n in range(1, singles + 1)}
-    sets["multi"] = {(m := multi(n)).id: m for n in range(1, pairs + 1)}
+    for text in texts:
+        sets[text.id.rpartition("-")[0]][text.id] = text
     return Recorded(Path("texts"), sets)
 
 
+SINGLES = [single(number) for number in range(1, 1215)]
+PAIRS = [multi(number) for number in range(1, 1229)]
+TRAIN = (single(1, "train-single"), multi(1, "train-multi"))
+
+
 def test_two_hundred_texts_of_each_set_get_twins_unless_they_are_listed(tmp_path: Path) -> None:
-    sources = twin_sources(recorded())
+    texts = recorded(*SINGLES, *PAIRS)
+    sources = twin_sources(texts)
 
     assert [m.id.partition("-")[0] for m in sources] == ["single"] * 200 + ["multi"] * 200
     assert len({m.id for m in sources}) == 400
 
     (tmp_path / "twinned.txt").write_text("single-0002\nmulti-0007\n", encoding="utf-8")
-    sources = twin_sources(replace(recorded(), folder=tmp_path))
+    sources = twin_sources(replace(texts, folder=tmp_path))
     assert [source.id for source in sources] == ["single-0002", "multi-0007"]
 
 
-def test_twins_need_complete_sets() -> None:
-    with pytest.raises(PiiBenchError, match="single: 1213 of 1214 texts are recorded"):
-        twin_sources(recorded(singles=1213))
+@pytest.mark.parametrize(
+    ("singles", "reason"),
+    [
+        (SINGLES[1:], "single: 1213 of 1214 texts are recorded"),
+        # A text qualifies with two facts for a second query.
+        ([single(n, needs="A2 A3") for n in range(1, 1215)], "single: only 0 texts can have twins"),
+    ],
+)
+def test_twins_need_complete_sets_and_enough_texts(singles: list[Marked], reason: str) -> None:
+    with pytest.raises(PiiBenchError, match=reason):
+        twin_sources(recorded(*singles, *PAIRS))
 
 
 def test_texts_whose_query_can_be_turned_are_preferred() -> None:
-    texts = recorded()
-    own = texts.sets["multi"]
-    for key, marked in own.items():
-        own[key] = replace(marked, queries=(replace(marked.queries[0], needs=("B3",)),))
-    for number in (1, 1000):
-        own[f"multi-{number:04d}"] = multi(number)
+    pairs = [multi(n, needs="A2" if n in {1, 1000} else "B3") for n in range(1, 1229)]
 
-    sources = twin_sources(texts)[200:]
+    sources = twin_sources(recorded(*SINGLES, *pairs))[200:]
 
     turned = [source.id for source in sources if "turned" in twin_kinds(source)]
     assert turned == ["multi-0001", "multi-1000"]
     assert len(sources) == 200
-
-
-def test_a_text_qualifies_with_two_facts_for_a_second_query() -> None:
-    texts = recorded()
-    for key, marked in texts.sets["single"].items():
-        asked = replace(marked.queries[0], needs=("A2", "A3"))
-        texts.sets["single"][key] = replace(marked, queries=(asked,))
-
-    with pytest.raises(PiiBenchError, match="single: only 0 texts can have twins"):
-        twin_sources(texts)
 
 
 def test_kinds_of_twins() -> None:
@@ -95,11 +91,7 @@ def test_kinds_of_twins() -> None:
 
 
 def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
-    texts = recorded()
-    texts.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
-    texts.sets["train-single"] = {"train-single-0001": replace(single(1), id="train-single-0001")}
-
-    two, one, again = twin_sources(texts, TRAIN_TWINS)
+    two, one, again = twin_sources(recorded(*TRAIN), TRAIN_TWINS)
 
     assert (two.id, one.id) == ("train-multi-0001", "train-single-0001")
     assert again == two
@@ -108,14 +100,10 @@ def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
 
 
 def test_the_second_round_shows_the_queries_of_the_first() -> None:
-    texts = recorded()
-    texts.sets["train-multi"] = {"train-multi-0001": replace(multi(1), id="train-multi-0001")}
-    pair = (MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one"),)
-    texts.sets[TRAIN_TWINS] = {
-        "train-twins-0001": Marked("train-twins-0001", {"of": "train-multi-0001"}, "", pair)
-    }
+    asked = MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one")
+    twins = Marked("train-twins-0001", {"of": "train-multi-0001"}, "", (asked,))
 
-    text = twin_sheet(texts, 1, TRAIN_TWINS)
+    text = twin_sheet(recorded(TRAIN[1], twins), 1, TRAIN_TWINS)
 
     first, second = text.split("=== train-twins-")[1:]
     assert "wanted: one, other, paraphrase, turned\n" in first
@@ -125,7 +113,7 @@ def test_the_second_round_shows_the_queries_of_the_first() -> None:
 
 
 def test_a_sheet_of_twins_shows_text_and_first_query() -> None:
-    text = twin_sheet(recorded(), 17)
+    text = twin_sheet(recorded(*SINGLES, *PAIRS), 17)
 
     assert text.count("=== twins-") == 12
     assert "=== twins-0201\nof: multi-" in text
@@ -134,7 +122,7 @@ def test_a_sheet_of_twins_shows_text_and_first_query() -> None:
 
 
 def test_a_conversation_joins_five_texts_with_new_tags() -> None:
-    asked = conversation(recorded(), 1)
+    asked = conversation(recorded(*SINGLES, *PAIRS), 1)
 
     assert len(asked.joined) == 5
     letters = sorted({tag[0] for tag in asked.facts})
@@ -154,7 +142,7 @@ def test_no_text_is_in_two_conversations() -> None:
 
 
 def test_a_sheet_of_a_conversation_lists_facts_and_texts() -> None:
-    text = conversation_sheets(recorded(), 1)
+    text = conversation_sheets(recorded(*SINGLES, *PAIRS), 1)
 
     assert text.startswith("=== distract-0001\nplace: knowledge platform\n")
     assert "  A1 Full Name: Ann Lee\n" in text

@@ -28,49 +28,28 @@ def forgetful(request: Request) -> Completion:
     return Completion(written(request).replace("{A2|", "").replace("}", "", 1), Finish.STOP)
 
 
-def learning(writer: Writer) -> Writer:
-    """Makes its mistake once, and mends it when told."""
-    return lambda request: good(request) if len(request.messages) > 1 else writer(request)
+def write(model: FakeModel, folder: Path) -> WriterReport:
+    order, progress = ORDERS["single"], RecordingProgress()
+    return asyncio.run(write_with_model(model, order, 3, folder, concurrency=2, progress=progress))
 
 
-def write(
-    model: FakeModel, folder: Path, limit: int = 3, progress: RecordingProgress | None = None
-) -> WriterReport:
-    return asyncio.run(
-        write_with_model(
-            model,
-            ORDERS["single"],
-            limit,
-            folder,
-            concurrency=2,
-            progress=progress or RecordingProgress(),
-        )
-    )
-
-
-def test_what_a_good_writer_writes_is_accepted(tmp_path: Path) -> None:
-    model = FakeModel(good)
+def test_what_a_good_writer_writes_is_accepted_and_a_second_run_asks_nothing(
+    tmp_path: Path,
+) -> None:
+    model, again = FakeModel(good), FakeModel(good)
 
     report = write(model, tmp_path)
 
     assert report.accepted == ("single-0001", "single-0002", "single-0003")
     assert report.refused == {}
     assert report.path == tmp_path / "fake--one" / "single.jsonl"
-    samples = read_native(report.path)
-    assert not check_samples(samples)
+    assert not check_samples(read_native(report.path))
     assert sorted(model.asked) == list(report.accepted)
-
-
-def test_every_answer_is_recorded_and_a_second_run_asks_nothing(tmp_path: Path) -> None:
-    write(FakeModel(good), tmp_path)
-    again = FakeModel(good)
-
-    report = write(again, tmp_path)
-
-    assert again.asked == []
-    assert len(report.accepted) == 3
     answers = tmp_path / "fake--one" / "answers" / "round-1" / "single.jsonl"
     assert len(answers.read_text(encoding="utf-8").splitlines()) == 3
+
+    assert write(again, tmp_path) == report
+    assert again.asked == []
 
 
 def test_a_fault_is_told_and_mended(tmp_path: Path) -> None:
@@ -78,7 +57,7 @@ def test_a_fault_is_told_and_mended(tmp_path: Path) -> None:
 
     def answer(request: Request) -> Completion:
         told.extend(message.content for message in request.messages[2:])
-        return learning(forgetful)(request)
+        return good(request) if len(request.messages) > 1 else forgetful(request)
 
     report = write(FakeModel(answer), tmp_path)
 

@@ -81,20 +81,18 @@ def test_lower_case_and_punctuation_change_the_whole_text() -> None:
 
 
 def test_foreign_words_replace_words_between_values() -> None:
+    text = "Ann Lee, 32, lives in York, pays $2,180 {} moves on 2024-08-03. Bread {} $4."
+
     assert perturbed("foreign-words", 1).description in {
-        "Ann Lee, 32, lives in York, pays $2,180 und moves on 2024-08-03. Bread ist $4.",
-        "Ann Lee, 32, lives in York, pays $2,180 et moves on 2024-08-03. Bread est $4.",
-        "Ann Lee, 32, lives in York, pays $2,180 y moves on 2024-08-03. Bread es $4.",
-        "Ann Lee, 32, lives in York, pays $2,180 i moves on 2024-08-03. Bread jest $4.",
+        text.format(*words) for words in (("und", "ist"), ("et", "est"), ("y", "es"), ("i", "jest"))
     }
 
 
-def test_related_entities_get_the_new_texts() -> None:
-    assert perturbed("numbers").related == (Related("A", changed_values("numbers")["$2,180"]),)
+def test_related_entities_and_public_values_get_the_new_texts() -> None:
+    result = perturbed("numbers")
 
-
-def test_public_values_change_too() -> None:
-    assert perturbed("numbers").meta["public"] != ["$4"]
+    assert result.related == (Related("A", changed_values("numbers")["$2,180"]),)
+    assert result.meta["public"] != ["$4"]
 
 
 def test_a_query_quotes_the_new_value() -> None:
@@ -166,78 +164,64 @@ def test_a_version_keeps_the_annotations(kind: str, original: Sample, seed: int)
     perturbation = perturbation_of(result)
     assert perturbation is not None
     assert perturbation.source == original.id
-
-
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.words])
-@settings(max_examples=15)
-@given(original=st.sampled_from(DEMO), seed=st.integers(0, 10**6))
-def test_kinds_that_change_values_leave_other_words_as_they_are(
-    kind: str, original: Sample, seed: int
-) -> None:
-    result = version(original, kind, dataset="demo", seed=seed)
-
-    if isinstance(result, Sample):
+    if not KINDS[kind].words:
         assert words_between_values(result) == words_between_values(original)
 
 
-def words_between_values(sample: Sample) -> list[str]:
-    """Return the texts between entities, without public values."""
+def words_between_values(sample: Sample) -> str:
+    """Return the text without entities and public values."""
     texts: list[str] = []
     place = 0
     for start, end in sorted({span for entity in sample.entities for span in entity.spans}):
         texts.append(sample.description[place:start])
         place = end
-    texts.append(sample.description[place:])
+    text = "|".join([*texts, sample.description[place:]])
     for value in sample.meta.get("public", []):
-        texts = [text.replace(value, "") for text in texts]
-    return texts
+        text = text.replace(value, "")
+    return text
 
 
 def forms_of(text: str, other: Callable[[str, Random], str]) -> set[str]:
     return {other(text, Random(seed)) for seed in range(40)}
 
 
-def test_a_date_can_have_every_other_format() -> None:
-    assert forms_of("August 3, 2024", other_date) == {
-        "2024-08-03",
-        "3 August 2024",
-        "03.08.2024",
-        "03/08/2024",
-        "2024/08/03",
-        "Sat 3 Aug 2024",
-        "3rd of August 2024",
-    }
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        (
+            "August 3, 2024",
+            {"2024-08-03", "3 August 2024", "03.08.2024", "03/08/2024", "2024/08/03"}
+            | {"Sat 3 Aug 2024", "3rd of August 2024"},
+        ),
+        ("4:35 pm", {"16:35:00", "16:35", "16.35", "16h35", "1635 hrs"}),
+        ("16:35:20", {"16.35.20", "4:35:20 pm"}),
+        *((text, {text}) for text in ("March 3", "noon", "half past eight", "2024-13-01", "")),
+    ],
+)
+def test_a_date_or_time_can_have_every_other_format(text: str, forms: set[str]) -> None:
+    assert forms_of(text, other_date) == forms
 
 
-def test_a_time_can_have_every_other_format() -> None:
-    assert forms_of("4:35 pm", other_date) == {"16:35:00", "16:35", "16.35", "16h35", "1635 hrs"}
-    assert forms_of("16:35:20", other_date) == {"16.35.20", "4:35:20 pm"}
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        (
+            "$2,180.50",
+            {"2.180,50 $", "$ 2.180,50", "$2.180,50", "2 180,50 $", "$ 2 180,50", "$2 180,50"}
+            | {"2'180.50 $", "$ 2'180.50", "$2'180.50", "2180.50 $", "$ 2180.50", "$2180.50"},
+        ),
+        ("Rs.50", {"50 Rs.", "Rs. 50"}),
+        ("36.92%", {"36,92 %", "36,92%", "36.92 percent"}),
+        *((text, {text}) for text in ("32", "five euros", "2024-03-01", "K773599", "a@b.at")),
+    ],
+)
+def test_a_number_can_have_every_other_format(text: str, forms: set[str]) -> None:
+    assert forms_of(text, other_number) == forms
 
 
-def test_an_amount_can_have_every_other_format() -> None:
-    assert forms_of("$2,180.50", other_number) == {
-        *("2.180,50 $", "$ 2.180,50", "$2.180,50"),
-        *("2 180,50 $", "$ 2 180,50", "$2 180,50"),
-        *("2'180.50 $", "$ 2'180.50", "$2'180.50"),
-        *("2180.50 $", "$ 2180.50", "$2180.50"),
-    }
-    assert forms_of("Rs.50", other_number) == {"50 Rs.", "Rs. 50"}
-
-
-def test_percentages_and_long_numbers_have_other_formats() -> None:
-    assert forms_of("36.92%", other_number) == {"36,92 %", "36,92%", "36.92 percent"}
+def test_long_numbers_are_grouped() -> None:
     assert "+31 004 954 307 2" in forms_of("+31-0049543072", other_number)
     assert "9806 9340 8404 6637" in forms_of("9806934084046637", other_number)
-
-
-@pytest.mark.parametrize("text", ["March 3", "noon", "half past eight", "2024-13-01", "Ann", ""])
-def test_texts_without_a_supported_date_format_are_unchanged(text: str) -> None:
-    assert forms_of(text, other_date) == {text}
-
-
-@pytest.mark.parametrize("text", ["32", "five euros", "2024-03-01", "K77359912", "a@b.example", ""])
-def test_texts_without_a_supported_number_format_are_unchanged(text: str) -> None:
-    assert forms_of(text, other_number) == {text}
 
 
 @given(st.dates(dt.date(1900, 1, 1), dt.date(2099, 12, 31)), st.integers())
@@ -257,17 +241,14 @@ def test_a_time_in_another_format_is_the_same_time(at: dt.time, seed: int) -> No
     assert read_time(result) in {at.replace(microsecond=0), None}
 
 
-@given(st.integers(1, 10**9), st.integers())
-def test_an_amount_in_another_format_has_the_same_digits(amount: int, seed: int) -> None:
-    result = other_number(f"€{amount:,}", Random(seed))
+@given(st.integers(1, 10**9), st.integers(10**9, 10**10 - 1), st.integers())
+def test_numbers_in_another_format_have_the_same_digits(
+    amount: int, number: int, seed: int
+) -> None:
+    money = other_number(f"€{amount:,}", Random(seed))
+    phone = other_number(f"+254-{number}", Random(seed))
 
-    assert FORMATS["Monthly Income"](result)
-    assert re.sub(r"\D", "", result) == str(amount)
-
-
-@given(st.integers(10**9, 10**10 - 1), st.integers())
-def test_a_phone_number_in_another_format_has_the_same_digits(number: int, seed: int) -> None:
-    result = other_number(f"+254-{number}", Random(seed))
-
-    assert FORMATS["Phone Number"](result)
-    assert re.sub(r"\D", "", result) == f"254{number}"
+    assert FORMATS["Monthly Income"](money)
+    assert re.sub(r"\D", "", money) == str(amount)
+    assert FORMATS["Phone Number"](phone)
+    assert re.sub(r"\D", "", phone) == f"254{number}"

@@ -20,24 +20,15 @@ def test_a_goal_is_met_if_no_set_exceeds_it() -> None:
 
 def test_texts_of_each_set_are_measured() -> None:
     single = [
-        build(
-            "Ann Lee works for Acme by day.",
-            {"Ann Lee": "Full Name", "Acme": "Company Name"},
-            query="Is it far?",
-            register="letter",
-        ),
-        build(
-            "Bo Roe works for Acme by night.",
-            {"Bo Roe": "Full Name", "Acme": "Company Name"},
-            query="How do I get there?",
-            register="letter",
-        ),
-        build(
-            "The bus was late. Nobody knew why.",
-            query="How do I get back?",
-            register="diary",
-        ),
+        build(f"{person} works for Acme by {time}.", facts, query=query, register="letter")
+        for person, time, query in (
+            ("Ann Lee", "day", "Is it far?"),
+            ("Bo Roe", "night", "How do I get there?"),
+        )
+        for facts in [{person: "Full Name", "Acme": "Company Name"}]
     ]
+    text = "The bus was late. Nobody knew why."
+    single.append(build(text, query="How do I get back?", register="diary"))
     sets = {"single": single, "multi": single[2:]}
 
     similar, opening, query_opening, organisation, register, words = text_measures(sets)

@@ -74,13 +74,9 @@ def test_an_answer_becomes_a_reading(tmp_path: Path) -> None:
 
     (parsed,) = parse(tmp_path, line, "b")
 
-    assert parsed == Reading(
-        id="single-0001",
+    assert parsed == reading(
         version=version_of(SAMPLE),
         reader="b",
-        round=1,
-        options=("79", "8:30", "Ann Lee"),
-        gold=("8:30",),
         needed=("79",),
         unlisted=("a nurse", "from Graz"),
         ambiguous=True,
