@@ -40,9 +40,7 @@ def unique_ids(requests: list[dict[str, Any]], pattern: str) -> bool:
 class FileBatches(BatchServer):
     """The common part of OpenAI and Mistral: requests and results are files of JSON Lines.
 
-    Attributes:
-        jobs_path: path of the jobs.
-        lists_unexecuted: whether results include requests that expired or were cancelled.
+    `lists_unexecuted` tells whether results include requests that expired or were cancelled.
     """
 
     jobs_path = ""
@@ -90,21 +88,16 @@ class FileBatches(BatchServer):
         return Reply(body=self.describe(self.jobs[name]))
 
     def write_results(self, job: StoredJob) -> tuple[int, int, str | None, str | None]:
-        """Write the files of an ended job.
-
-        Returns:
-            The numbers of answers and errors, and the names of their files.
-        """
+        """Write the files of an ended job; return the numbers of answers and errors, and names."""
         good, bad = [], []
         for name, item in self.outcomes(job).items():
             line = {"id": f"batch-{name}", "custom_id": name, "response": None, "error": None}
             if item.kind == "succeeded":
-                good.append(
-                    line | {"response": response(200, mistral_replies.answer_body(item.text))}
-                )
+                body: object = mistral_replies.answer_body(item.text)
+                good.append(line | {"response": response(200, body)})
             elif item.kind == "errored":
-                error = self.error(item.status, item.code).body
-                bad.append(line | {"response": response(item.status, error)})
+                body = self.error(item.status, item.code).body
+                bad.append(line | {"response": response(item.status, body)})
             elif item.kind != "absent" and self.lists_unexecuted:
                 error = {"code": f"batch_{item.kind}", "message": "not executed"}
                 bad.append(line | {"error": error})
@@ -131,24 +124,17 @@ class OpenAIBatches(FileBatches):
         if body["completion_window"] != "24h" or body["input_file_id"] not in self.files:
             return self.error(400, "invalid_request")
         requests = read_lines(self.files[body["input_file_id"]])
-        fits = all(
-            each["url"] == body["endpoint"] and each["method"] == "POST" for each in requests
-        )
-        if not fits or not unique_ids(requests, ".{1,64}"):
+        targets = {(each["url"], each["method"]) for each in requests}
+        if targets != {(body["endpoint"], "POST")} or not unique_ids(requests, ".{1,64}"):
             return self.error(400, "invalid_request")
         return self.add(requests, body["metadata"])
 
     def list_jobs(self, query: Mapping[str, list[str]]) -> Reply:
         newest_first = list(reversed(self.jobs.values()))
         page, more = page_after(newest_first, query.get("after"))
-        return Reply(
-            body={
-                "object": "list",
-                "data": [self.describe(job) for job in page],
-                "has_more": more,
-                "last_id": page[-1].id if page else None,
-            }
-        )
+        last = page[-1].id if page else None
+        data = [self.describe(job) for job in page]
+        return Reply(body={"object": "list", "data": data, "has_more": more, "last_id": last})
 
     def describe(self, job: StoredJob) -> dict[str, Any]:
         ended = self.ended(job)
@@ -189,9 +175,8 @@ class MistralBatches(FileBatches):
         if source not in self.files or body["endpoint"] != "/v1/chat/completions":
             return self.error(400, "invalid_request")
         requests = read_lines(self.files[source])
-        if not unique_ids(requests, ".+") or any(
-            each["body"].get("model", body["model"]) != body["model"] for each in requests
-        ):
+        models = {each["body"].get("model", body["model"]) for each in requests}
+        if models != {body["model"]} or not unique_ids(requests, ".+"):
             return self.error(400, "invalid_request")
         return self.add(requests, body["metadata"])
 
@@ -250,14 +235,9 @@ class AnthropicBatches(BatchServer):
     def _list(self, query: Mapping[str, list[str]]) -> Reply:
         newest_first = sorted(self.jobs.values(), key=lambda job: -job.created)
         page, more = page_after(newest_first, query.get("after_id"))
-        return Reply(
-            body={
-                "data": [self._describe(self.look_at(job.id)) for job in page],
-                "has_more": more,
-                "first_id": page[0].id if page else None,
-                "last_id": page[-1].id if page else None,
-            }
-        )
+        first, last = (page[0].id, page[-1].id) if page else (None, None)
+        data = [self._describe(self.look_at(job.id)) for job in page]
+        return Reply(body={"data": data, "has_more": more, "first_id": first, "last_id": last})
 
     def _describe(self, job: StoredJob) -> dict[str, Any]:
         ended = self.ended(job)
@@ -284,9 +264,7 @@ class AnthropicBatches(BatchServer):
         for name, item in self.outcomes(job).items():
             result: dict[str, Any] = {"type": {"cancelled": "canceled"}.get(item.kind, item.kind)}
             if item.kind == "succeeded":
-                result["message"] = anthropic_replies.message_body(
-                    anthropic_replies.text_block(item.text)
-                )
+                result["message"] = anthropic_replies.message(item.text).body
             elif item.kind == "errored":
                 result["error"] = self.error(item.status, item.code).body
             if item.kind != "absent":

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 class Item:
     """The outcome of one request: a model's answer, an error, or nothing.
 
-    Attributes:
-        kind: succeeded, errored, expired, cancelled, or absent (in no result).
-        status: HTTP status of an error.
-        code: the provider's code or type of an error.
+    `kind` is succeeded, errored, expired, cancelled, or absent (in no result); `status` and `code`
+    are those of an error.
     """
 
     kind: str = "succeeded"
@@ -41,12 +39,7 @@ ABSENT = Item("absent")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failure of a call.
-
-    Attributes:
-        answer: the response.
-        done: whether the call has its effect nevertheless.
-    """
+    """A failure of a call, which may have its effect nevertheless (`done`)."""
 
     answer: Reply = RESET
     done: bool = False
@@ -71,8 +64,6 @@ class BatchServer(ProtocolServer):
         looks: number of polls before a job has ended.
         final: the final status of jobs; empty for success.
         faults: failures by number of the call, from 0.
-        jobs: by id.
-        files: by id.
         clock: Unix time at which jobs are created.
     """
 

@@ -23,10 +23,7 @@ def answer_nothing(_: Request) -> Completion:
 class FakeModel:
     """A `Model` that answers with a function and records the samples it is asked about.
 
-    Args:
-        answer: Returns the completion of a request, or raises.
-        turns: Turns of the event loop that an answer takes, by sample id; 1 by default.
-        endpoint: Its pretended endpoint; None for this process.
+    `turns` are the turns of the event loop that an answer takes, by sample id; 1 by default.
     """
 
     def __init__(
@@ -40,7 +37,7 @@ class FakeModel:
     ) -> None:
         self.name = name
         self.endpoint = endpoint
-        self.identity: Mapping[str, str] = identity or {}
+        self.identity = identity or {}
         self.asked: list[str] = []
         self.peak = 0
         self._answer = answer

@@ -224,17 +224,9 @@ def completion(
     model: str = "scripted-model",
     delay: float = 0.0,
 ) -> Reply:
-    """Return a chat completion.
+    """Return a chat completion; `counts` are more keys of its usage, `extra` of its message.
 
-    Args:
-        content: of the message.
-        finish_reason: of the choice.
-        refusal: of the message.
-        usage: prompt and completion tokens; None for no usage.
-        counts: more keys of the usage.
-        extra: more keys of the message.
-        model: of the answer.
-        delay: seconds before the response.
+    `usage` are the prompt and completion tokens; None for no usage.
     """
     message = {"role": "assistant", "content": content, "refusal": refusal, **(extra or {})}
     body: dict[str, object] = {

@@ -41,11 +41,6 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def masked_csv(folder: Path, text: str) -> str:
-    mask(open_table(write(folder / "in.csv", text), "text"), folder / "out.csv")
-    return (folder / "out.csv").read_bytes().decode()
-
-
 def test_json_lines_change_only_in_the_texts(tmp_path: Path) -> None:
     path = write(
         tmp_path / "in.JSONL",
@@ -113,7 +108,9 @@ def test_csv_changes_only_in_the_texts(tmp_path: Path) -> None:
     ],
 )
 def test_csv_dialects_are_kept(tmp_path: Path, text: str, masked: str) -> None:
-    assert masked_csv(tmp_path, text) == masked
+    mask(open_table(write(tmp_path / "in.csv", text), "text"), tmp_path / "out.csv")
+
+    assert (tmp_path / "out.csv").read_bytes().decode() == masked
 
 
 CELLS: Final = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(
