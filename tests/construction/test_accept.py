@@ -166,7 +166,7 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Record small complete sets, and return the id of the text that gets the first twins."""
     folder = tmp_path / "texts"
     for name, people in (("single", _PEOPLE[:1]), ("multi", _PEOPLE)):
-        monkeypatch.setitem(derived.ORDERS, name, replace(ORDERS[name], size=3))
+        monkeypatch.setitem(ORDERS, name, replace(ORDERS[name], size=3))
         facts = ", ".join(
             f"{p}1 Full Name, {p}2 Age, {p}3 Time, {p}4 City/Region" for p, *_ in people
         )
