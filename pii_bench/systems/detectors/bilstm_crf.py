@@ -11,7 +11,6 @@ from pii_bench.systems.graphs import load_graph
 from pii_bench.systems.tagger import decode
 from pii_bench.systems.tagger.vocabulary import (
     EMISSIONS,
-    INPUTS,
     TRANSITIONS,
     VOCABULARY,
     inputs_of,
@@ -34,13 +33,10 @@ SHIPPED: Final = DATA / "models" / "bilstm-crf"
 
 
 class BiLstmCrfDetector:
-    """A BiLSTM-CRF, which runs on one thread (`Detector`).
-
-    Args:
-        folder: folder of the weights, as `tagger/train.py` writes it; its name is the detector's.
+    """A BiLSTM-CRF, which runs on one thread (`Detector`); its name is that of its folder.
 
     Raises:
-        InputFileError: If a file of the folder is missing or broken.
+        InputFileError: a file of the folder is missing or broken.
     """
 
     types = frozenset(PiiType)
@@ -52,8 +48,7 @@ class BiLstmCrfDetector:
             "weights": hashlib.sha256(hashes.encode()).hexdigest(),
             "onnxruntime": version("onnxruntime"),
         }
-        decoder = read_decoder(folder)
-        self._vocabulary, self._transitions = decoder.vocabulary, decoder.transitions
+        self._vocabulary, self._transitions = read_decoder(folder)
         self._session = load_graph(folder / EMISSIONS)
 
     def detect(self, text: str) -> list[DetectedSpan]:
@@ -61,6 +56,5 @@ class BiLstmCrfDetector:
         return decode(text, self._vocabulary, self._transitions, self._score)
 
     def _score(self, features: Features) -> NDArray[np.float32]:
-        inputs = dict(zip(INPUTS, inputs_of(features), strict=True))
-        emissions: NDArray[np.float32] = self._session.run(None, inputs)[0][0]
+        emissions: NDArray[np.float32] = self._session.run(None, inputs_of(features))[0][0]
         return emissions

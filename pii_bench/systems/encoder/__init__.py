@@ -33,15 +33,10 @@ if TYPE_CHECKING:
 
 LOG: Final = "training.json"
 """Training log: settings, data, versions, dev scores, and the thresholds of `--keep` (`dial`)."""
-_REMEMBERED: Final = 4096
 
 
 def read_threshold(folder: Path, keep: str) -> float:
-    """Return the least relevance at which an entity stays readable.
-
-    Args:
-        folder: folder of the weights.
-        keep: `--keep` setting.
+    """Return the least relevance at which an entity stays readable, by the `--keep` setting.
 
     Raises:
         InputFileError: the training log is missing or lacks the setting.
@@ -56,26 +51,25 @@ def read_threshold(folder: Path, keep: str) -> float:
 
 
 class _Shared:
-    """The reader of both systems, which caches the entities of each text.
-
-    Attributes:
-        name: model name of the systems: `encoder`, or `encoder:FOLDER` unless the shipped weights
-            are used.
-    """
+    """The reader of both systems, which caches the entities of each text."""
 
     def __init__(self, folder: Path, keep: str) -> None:
         self.name = ENCODER if folder == SHIPPED else f"{ENCODER}:{folder.name}"
         self.reader = Reader(folder)
         self.threshold = read_threshold(folder, keep)
-        self.detect = lru_cache(_REMEMBERED)(self._detect)
+        self.detect = lru_cache(4096)(self.reader.detect)
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """The same for both systems, because their results are combined."""
-        return {"weights": self.reader.sha256, "threshold": repr(self.threshold)}
-
-    def _detect(self, text: str) -> tuple[FoundEntity, ...]:
-        return tuple(self.reader.detect(text))
+    def card(self, prompt: str, task: Task) -> SystemCard:
+        return SystemCard(
+            model=self.name,
+            prompt=prompt,
+            prompt_sha256="",
+            task=task,
+            oracle=False,
+            # The same for both systems, because their results are combined.
+            settings={"weights": self.reader.sha256, "threshold": repr(self.threshold)},
+            unmasked_text_to=THIS_MACHINE,
+        )
 
     def score_relevance(self, text: str, query: str) -> list[FoundEntity]:
         return self.reader.score_relevance(text, self.detect(text), query)
@@ -115,15 +109,7 @@ class EncoderDetectionSystem:
     @property
     def card(self) -> SystemCard:
         """The description of the system for detection."""
-        return SystemCard(
-            model=self.shared.name,
-            prompt="detection",
-            prompt_sha256="",
-            task=Task.DETECTION,
-            oracle=False,
-            settings=self.shared.settings,
-            unmasked_text_to=THIS_MACHINE,
-        )
+        return self.shared.card("detection", Task.DETECTION)
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 over the weights, the description and its pictures."""
@@ -149,22 +135,13 @@ class EncoderRelevanceSystem:
     @property
     def card(self) -> SystemCard:
         """The description of the system for query-related."""
-        return SystemCard(
-            model=self.shared.name,
-            prompt=ENCODER,
-            prompt_sha256="",
-            task=Task.QUERY_RELATED,
-            oracle=False,
-            settings=self.shared.settings,
-            unmasked_text_to=THIS_MACHINE,
-        )
+        return self.shared.card(ENCODER, Task.QUERY_RELATED)
 
     def request_hash(self, sample: Sample) -> str:
         """Return the SHA-256 over the weights, the threshold, and both texts and their pictures."""
         identity = [self.shared.reader.sha256, repr(self.shared.threshold)]
-        texts = [sample.description, sample.query or ""]
-        found = [picture for text in texts for picture in pictures(text)]
-        return sha256_of_value([*identity, *texts, *found])
+        text, query = sample.description, sample.query or ""
+        return sha256_of_value([*identity, text, query, *pictures(text), *pictures(query)])
 
     async def respond(self, sample: Sample) -> Prediction:
         """Return the texts that the query needs."""
@@ -179,11 +156,7 @@ class EncoderRelevanceSystem:
 
 
 def encoder_systems(folder: Path, keep: str) -> tuple[System, ...]:
-    """Return the systems for detection and query-related.
-
-    Args:
-        folder: folder of the weights.
-        keep: `--keep` setting: how much stays readable.
+    """Return the systems for detection and query-related; `keep` is the `--keep` setting.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -193,20 +166,17 @@ def encoder_systems(folder: Path, keep: str) -> tuple[System, ...]:
 
 
 class EncoderScorer:
-    """The encoder as a `Relevance` system for entities of another detector.
-
-    Args:
-        folder: folder of the weights.
+    """The shipped encoder as a `Relevance` system for entities of another detector.
 
     Raises:
-        InputFileError: a file of the folder is missing or broken.
+        InputFileError: a file of the weights is missing or broken.
     """
 
     name = ENCODER
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
-        self._reader = Reader(folder)
-        self.threshold = read_threshold(folder, BALANCED)
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self.threshold = read_threshold(SHIPPED, BALANCED)
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ one to three sentences are cut out of a text, since people paste short texts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 # Locales in Latin script. Not it_IT: Faker draws its cities from a set, so the same seed draws
 # others in another process.
 _LOCALES: Final = ("en_US", "en_GB", "de_DE", "fr_FR", "es_MX", "pl_PL", "sv_SE", "tr_TR")
-_NAMES_OF_VALUES: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.ORG})
-_NUMBERED: Final = frozenset({PiiType.CODE, PiiType.QUANTITY})
 _TYPED_AMISS: Final = 0.03
 _OTHER_WORDS: Final = 0.3
 _FIRST_NAME_ALONE: Final = 0.3
@@ -46,15 +44,9 @@ _WORD: Final = re.compile(r"(?<![\w'’-])[a-z]{4,}(?![\w'’-])")
 
 
 def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | None:
-    """Rewrite a sample by one or two random kinds, and move its annotations along.
+    """Rewrite a sample by one or two of the kinds, drawn at random, and move its annotations along.
 
-    Args:
-        sample: sample with spans.
-        kinds: kinds to draw from, a subset of `ALL`.
-        random: random generator.
-
-    Returns:
-        The new sample, or None if entities overlap and the text cannot be reassembled.
+    Returns None if entities overlap, so that the text cannot be reassembled.
     """
     whole = cut(sample)
     if not all(piece.whole for piece in whole.pieces):
@@ -67,11 +59,12 @@ def augmented(sample: Sample, kinds: Sequence[str], random: Random) -> Sample | 
         values |= _other_values(sample, random)
     # All mentions of an entity get the same text, because its annotation has only one.
     values = {text: _rewritten(value, slips, random) or value for text, value in values.items()}
-    texts = [
-        _rewritten(piece.text, rewrites, random) if entity is None else values[entity.text]
-        for piece in whole.pieces
-        for entity in (whole.entity(piece),)
-    ]
+    texts = []
+    for piece in whole.pieces:
+        entity = whole.entity(piece)
+        texts.append(
+            _rewritten(piece.text, rewrites, random) if entity is None else values[entity.text]
+        )
     new = whole.with_texts(texts)
     return new and replace(new, query=_rewritten(sample.query or "", rewrites, random) or None)
 
@@ -97,32 +90,26 @@ def _other_values(sample: Sample, random: Random) -> dict[str, str]:
 
 
 def _other_value(entity: Entity, faker: Faker, random: Random) -> str:
+    text = entity.text
     pii_type = PiiType(entity.type)
-    if pii_type in _NUMBERED:
-        return _other_digits(entity.text, random)
-    if pii_type not in _NAMES_OF_VALUES or not entity.text[:1].isupper():
-        return entity.text
+    if pii_type in {PiiType.CODE, PiiType.QUANTITY}:
+        # All digits but the first of each number, which keeps its magnitude.
+        return re.sub(r"(?<=\d)\d", lambda _: str(random.randrange(10)), text)
+    if not text[:1].isupper():
+        return text
     if pii_type is PiiType.PER:
-        whole = " " in entity.text and random.random() >= _FIRST_NAME_ALONE
+        whole = " " in text and random.random() >= _FIRST_NAME_ALONE
         return f"{faker.first_name()} {faker.last_name()}" if whole else str(faker.first_name())
     if pii_type is PiiType.LOC:
-        has_number = re.search(r"\d", entity.text)
+        has_number = re.search(r"\d", text)
         return str(faker.street_address()).replace("\n", " ") if has_number else str(faker.city())
-    return entity.text if entity.text.isupper() else str(faker.company())
-
-
-def _other_digits(text: str, random: Random) -> str:
-    """Replace the digits, except the first of each number, which keeps its magnitude."""
-    return re.sub(r"(?<=\d)\d", lambda _: str(random.randrange(10)), text)
+    if pii_type is PiiType.ORG and not text.isupper():
+        return str(faker.company())
+    return text
 
 
 def with_synonyms(text: str, random: Random, rate: float) -> str:
-    """Replace a share of the words that have a synonym.
-
-    Args:
-        text: text to rewrite; capitalised and inflected words are kept.
-        random: random generator.
-        rate: share of the words that are replaced.
+    """Replace a share of the words that have a synonym, but no capitalised and inflected ones.
 
     Raises:
         MissingExtraError: WordNet is not installed.
@@ -188,13 +175,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def conversations(samples: Sequence[Sample], count: int, random: Random) -> list[Sample]:
-    """Draw conversations of several samples (`conversation`).
-
-    Args:
-        samples: at least two samples with spans and queries.
-        count: number of conversations.
-        random: random generator.
-    """
+    """Draw conversations of two to five samples (`conversation`)."""
     return [
         conversation(random.sample(samples, min(random.choice(_TEXTS), len(samples))), random)
         for _ in range(count)
@@ -204,21 +185,20 @@ def conversations(samples: Sequence[Sample], count: int, random: Random) -> list
 def conversation(samples: Sequence[Sample], random: Random) -> Sample:
     """Split texts between sentences and join the pieces as turns in random order.
 
-    Returns:
-        A sample with the subjects of all texts, and with the queries and related entities of one
-        to three of them.
+    The result has the subjects of all texts, and the queries and related entities of one to three.
     """
-    turns = [_Turn(place, *cut) for place, s in enumerate(samples) for cut in _cuts(s, random)]
-    order = [turn.source for turn in turns]
+    cuts = [_cuts(sample, random) for sample in samples]
+    order = [place for place, own in enumerate(cuts) for _ in own]
     random.shuffle(order)
-    left = {place: [t for t in turns if t.source == place] for place in range(len(samples))}
+    left = [iter(own) for own in cuts]
     text = ""
-    moved: dict[int, list[tuple[_Turn, int]]] = {place: [] for place in left}
-    for source in order:
-        turn = left[source].pop(0)
-        text += f"[PER_{source + 1}]: "
-        moved[source].append((turn, len(text) - turn.start))
-        text += samples[source].description[turn.start : turn.end].rstrip() + "\n"
+    # Start and end of each piece in its own text, and how far it was moved.
+    moved: list[list[tuple[int, int, int]]] = [[] for _ in samples]
+    for place in order:
+        start, end = next(left[place])
+        text += f"[PER_{place + 1}]: "
+        moved[place].append((start, end, len(text) - start))
+        text += samples[place].description[start:end].rstrip() + "\n"
     asked = random.sample(range(len(samples)), min(random.randint(1, _MOST_ASKED), len(samples)))
     subjects = [
         _moved(subject, f"{place}{subject.id}", moved[place])
@@ -236,15 +216,6 @@ def conversation(samples: Sequence[Sample], random: Random) -> Sample:
             for need in samples[place].related
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A piece of a text: index of its sample, start and end."""
-
-    source: int
-    start: int
-    end: int
 
 
 def sentence_ends(sample: Sample) -> list[int]:
@@ -266,46 +237,32 @@ def _cuts(sample: Sample, random: Random) -> list[tuple[int, int]]:
     return list(zip([0, *chosen], [*chosen, len(text)], strict=True))
 
 
-def _moved(subject: Subject, name: str, turns: Sequence[tuple[_Turn, int]]) -> Subject:
-    return replace(
-        subject,
-        id=name,
-        entities=tuple(
-            replace(
-                entity,
-                spans=tuple(
-                    (start + shift, end + shift)
-                    for start, end in entity.spans
-                    for turn, shift in turns
-                    if turn.start <= start < turn.end
-                ),
-            )
-            for entity in subject.entities
-        ),
-    )
+def _moved(subject: Subject, name: str, pieces: Sequence[tuple[int, int, int]]) -> Subject:
+    entities = []
+    for entity in subject.entities:
+        spans = [
+            (start + shift, end + shift)
+            for start, end in entity.spans
+            for first, last, shift in pieces
+            if first <= start < last
+        ]
+        entities.append(replace(entity, spans=tuple(spans)))
+    return replace(subject, id=name, entities=tuple(entities))
 
 
 _SENTENCES: Final = (1, 1, 2, 3)
 
 
 def excerpts(samples: Sequence[Sample], count: int, random: Random) -> list[Sample]:
-    """Draw excerpts (`excerpt`), spread evenly over the samples.
-
-    Args:
-        samples: samples with spans.
-        count: number of excerpts.
-        random: random generator.
-    """
+    """Draw excerpts (`excerpt`), spread evenly over the samples."""
     drawn = [*samples] * (count // len(samples)) + random.sample(samples, count % len(samples))
     return [excerpt(sample, random) for sample in drawn]
 
 
 def excerpt(sample: Sample, random: Random) -> Sample:
-    """Cut one to three consecutive sentences out of a sample.
+    """Cut one to three consecutive sentences out of a sample, with the entities in them.
 
-    Returns:
-        A sample with the entities in the excerpt. It has no query if the excerpt lacks an entity
-        that the query needs.
+    The excerpt has no query if it lacks an entity that the query needs.
     """
     text = sample.description
     ends = [0, *sentence_ends(sample), len(text)]
@@ -324,11 +281,9 @@ def excerpt(sample: Sample, random: Random) -> Sample:
 
 
 def _within(subject: Subject, start: int, end: int) -> Subject:
-    moved = [
-        replace(
-            entity,
-            spans=tuple((s - start, e - start) for s, e in entity.spans if start <= s and e <= end),
-        )
-        for entity in subject.entities
-    ]
-    return replace(subject, entities=tuple(entity for entity in moved if entity.spans))
+    entities = []
+    for entity in subject.entities:
+        spans = [(s - start, e - start) for s, e in entity.spans if start <= s and e <= end]
+        if spans:
+            entities.append(replace(entity, spans=tuple(spans)))
+    return replace(subject, entities=tuple(entities))

@@ -32,13 +32,10 @@ class Data:
 
 
 def read_data(train: Iterable[str], dev: Iterable[str], hold_out: int) -> Data:
-    """Load the samples that have a query.
+    """Load the samples that have a query, from datasets as `load_for_training` takes them.
 
-    Args:
-        train: datasets to train on, as `load_for_training` takes them.
-        dev: datasets for choosing the epoch, likewise.
-        hold_out: number of dev samples taken from each training dataset that is not ours and so
-            has no dev set; at most a fifth of it.
+    Of each training dataset that is not ours, and so has no dev set, `hold_out` samples are for
+    dev; at most a fifth.
 
     Raises:
         PiiBenchError: a dataset of ours is only for tests, or a dataset is missing or broken.

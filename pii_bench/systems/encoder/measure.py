@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), strict=True))
 """`--keep` setting to the weight of protection in the mean; retention has the rest."""
 
-_LEVELS: Final = 80
 _ALIKE: Final = 0.005
 """Means that differ by at most this count as equal: another dev set would change them by more."""
 
@@ -47,12 +46,10 @@ class KeepThreshold:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The scores of an encoder on dev.
+    """The scores of an encoder on dev, and the thresholds by `--keep` setting.
 
-    Attributes:
-        figures: Strict-F1, Ent-F1, query F1 at its best threshold, H of the masked text at the
-            balanced setting, and `score`, their sum.
-        thresholds: `--keep` setting to its threshold.
+    The figures are Strict-F1, Ent-F1, query F1 at its best threshold, H of the masked text at the
+    balanced setting, and `score`, their sum.
     """
 
     figures: Mapping[str, float]
@@ -60,12 +57,7 @@ class Measured:
 
 
 def measure(folder: Path, samples: Sequence[Sample]) -> Measured:
-    """Run the encoder on dev, score it and fit the thresholds.
-
-    Args:
-        folder: folder of the weights.
-        samples: dev samples, all with queries.
-    """
+    """Run the encoder of a folder on dev samples, all with queries; fit the thresholds."""
     reader = Reader(folder)
     found = [
         reader.score_relevance(
@@ -102,13 +94,9 @@ def fit_thresholds(
 
     It is the highest threshold, which protects most, whose weighted harmonic mean of protection
     and retention is within `_ALIKE` of the best.
-
-    Args:
-        samples: dev samples with queries and spans.
-        found: predicted entities of each sample, with their relevance.
     """
     scores = [item.relevance for own in found for item in own]
-    levels = np.unique(np.quantile(scores, np.linspace(0, 1, _LEVELS)))
+    levels = np.unique(np.quantile(scores, np.linspace(0, 1, 80)))
     golds = [_gold(sample) for sample in samples]
     points = [_point(float(level), golds, found) for level in levels]
     return {setting: _most_protective(points, weight) for setting, weight in WEIGHTS.items()}
@@ -116,10 +104,8 @@ def fit_thresholds(
 
 def _most_protective(points: Sequence[KeepThreshold], weight: float) -> KeepThreshold:
     best = max(point.mean(weight) for point in points)
-    return max(
-        (point for point in points if point.mean(weight) >= best - _ALIKE),
-        key=lambda point: point.threshold,
-    )
+    good = [point for point in points if point.mean(weight) >= best - _ALIKE]
+    return max(good, key=lambda point: point.threshold)
 
 
 def _gold(sample: Sample) -> GoldTexts:

@@ -34,7 +34,7 @@ _TRIMMED: Final = frozenset(",;:!?…“”„«»—–")
 
 
 def begin(pii_type: PiiType) -> int:
-    """Return the label of the first token of a span."""
+    """Return the B label of a type; its I label is the next."""
     return 1 + 2 * _TYPES.index(pii_type)
 
 
@@ -61,9 +61,7 @@ def gold_spans(sample: Sample) -> list[DetectedSpan]:
 def labels_of(tokens: Sequence[Token], spans: Sequence[DetectedSpan]) -> list[int]:
     """Return one label per token; a token that overlaps a span belongs to it.
 
-    Args:
-        tokens: tokens of a text.
-        spans: spans of the same text, in order and without overlaps.
+    The spans are in order and do not overlap.
     """
     labels = [OUTSIDE] * len(tokens)
     for span in spans:
@@ -101,10 +99,8 @@ def spans_of(text: str, tokens: Sequence[Token], labels: Sequence[int]) -> list[
 class Transitions:
     """The transition scores of a conditional random field.
 
-    Attributes:
-        start: score of each label as the first, shape (labels,).
-        pairs: score of the label of a column after that of a row, shape (labels, labels).
-        end: score of each label as the last, shape (labels,).
+    `start` and `end` score a label as the first and the last, shape (labels,); `pairs` scores the
+    label of a column after that of a row.
     """
 
     start: NDArray[np.float32]
@@ -115,26 +111,21 @@ class Transitions:
 def best_labels(emissions: NDArray[np.float32], transitions: Transitions) -> list[int]:
     """Return the label sequence with the highest score; ties prefer lower labels at the end.
 
-    Args:
-        emissions: shape (tokens, labels); may have no tokens.
-        transitions: transitions of the same labels.
+    The emissions have the shape (tokens, labels), maybe without a token.
     """
     if not len(emissions):
         return []
     score = transitions.start + emissions[0]
-    # One row per label, one column per previous label, so that the maximum runs along memory.
-    from_previous = np.ascontiguousarray(transitions.pairs.T)
-    # The best previous label; bytes, because a text can have millions of tokens.
-    previous = np.empty(emissions.shape, np.uint8)
+    # Bytes, because a text can have millions of tokens.
+    best_previous = np.empty(emissions.shape, np.uint8)
     for index in range(1, len(emissions)):
-        paths = from_previous + score
-        previous[index] = paths.argmax(axis=1)
-        score = paths.max(axis=1) + emissions[index]
-    label = int((score + transitions.end).argmax())
-    labels = [label]
-    for index in range(len(emissions) - 1, 0, -1):
-        label = int(previous[index, label])
-        labels.append(label)
+        # One row per previous label, one column per label.
+        paths = score[:, None] + transitions.pairs
+        best_previous[index] = paths.argmax(axis=0)
+        score = paths.max(axis=0) + emissions[index]
+    labels = [int((score + transitions.end).argmax())]
+    for previous in best_previous[:0:-1]:
+        labels.append(int(previous[labels[-1]]))
     return labels[::-1]
 
 
@@ -153,12 +144,7 @@ def decode(
 ) -> list[DetectedSpan]:
     """Return the spans of the best label sequence, in order.
 
-    Args:
-        text: text, which may have no tokens.
-        vocabulary: vocabulary of the network.
-        transitions: transition scores of the network.
-        score: returns the emission scores, shape (tokens, labels), of the features of at least
-            one token.
+    `score` returns the emission scores, shape (tokens, labels), of at least one token.
     """
     tokens = tokenize(text)
     if not tokens:
@@ -173,13 +159,10 @@ def emissions_of(
     vocabulary: Vocabulary,
     score: Callable[[Features], NDArray[np.float32]],
 ) -> NDArray[np.float32]:
-    """Return the emission scores of all tokens of a text, computed piece by piece.
+    """Return the emission scores of all tokens of a text, shape (tokens, labels).
 
     A long text is scored in pieces, because the network was trained on short ones. The scores
     form one sequence, so that a span can reach across two pieces.
-
-    Returns:
-        Shape (tokens, labels).
     """
     if len(tokens) <= WINDOW + 2 * CONTEXT:
         return score(vocabulary.encode(text, tokens))

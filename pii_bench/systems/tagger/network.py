@@ -42,10 +42,7 @@ FORBIDDEN: Final = -1e4
 
 
 class Crf(nn.Module):
-    """A linear-chain conditional random field over BIO labels (Lafferty et al. 2001).
-
-    It holds scores of the first, the last and each pair of neighbouring labels.
-    """
+    """A linear-chain conditional random field over BIO labels (Lafferty et al. 2001)."""
 
     forbidden: Tensor
     forbidden_start: Tensor
@@ -63,23 +60,19 @@ class Crf(nn.Module):
 
     @property
     def start_scores(self) -> Tensor:
-        """Score of each label as the first, shape (labels,)."""
+        """The score of each label as the first, shape (labels,)."""
         return self.start + self.forbidden_start
 
     @property
     def pair_scores(self) -> Tensor:
-        """Return the score of each label (column) after another (row), shape (labels, labels)."""
+        """The score of each label (column) after another (row), shape (labels, labels)."""
         return self.pairs + self.forbidden
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """Log of the sum of exp(score) over all label sequences: the forward algorithm.
+        """Log of the sum of exp(score) over all label sequences of each text, shape (texts,).
 
-        Args:
-            emissions: shape (texts, tokens, labels).
-            mask: shape (texts, tokens), true for tokens; padding follows them.
-
-        Returns:
-            Shape (texts,).
+        This is the forward algorithm. `emissions` has the shape (texts, tokens, labels), `mask`
+        (texts, tokens): true for tokens, false for the padding after them.
         """
         pairs = self.pair_scores
         total = self.start_scores + emissions[:, 0]
@@ -89,15 +82,9 @@ class Crf(nn.Module):
         return torch.logsumexp(total + self.end, dim=1)
 
     def score(self, emissions: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-        """Score of one label sequence per text.
+        """Score of one label sequence per text, shape (texts,); see `log_partition`.
 
-        Args:
-            emissions: shape (texts, tokens, labels).
-            labels: shape (texts, tokens), any legal label where the mask is false.
-            mask: as for `log_partition`.
-
-        Returns:
-            Shape (texts,).
+        `labels` has the shape (texts, tokens), with any legal label where the mask is false.
         """
         own = emissions.gather(2, labels.unsqueeze(2)).squeeze(2)
         steps = self.pair_scores[labels[:, :-1], labels[:, 1:]]
@@ -115,11 +102,6 @@ class Emissions(nn.Module):
 
     Huang et al. (2015, Sections 2.5 and 3), with a convolution over characters (Ma and Hovy
     2016, Section 2.1) instead of their n-gram features.
-
-    Args:
-        vocabulary: gives the tables their rows.
-        sizes: of the layers.
-        dropout: share of the LSTM's inputs and outputs that training leaves out.
     """
 
     def __init__(self, vocabulary: Vocabulary, sizes: Sizes, dropout: float) -> None:
@@ -144,18 +126,7 @@ class Emissions(nn.Module):
         places: Tensor,
         lengths: Tensor,
     ) -> Tensor:
-        """Score of each label for each token.
-
-        Args:
-            words: int64, shape (texts, tokens).
-            shapes: int64, shape (texts, tokens).
-            spellings: int64, shape (spellings, characters), each as often as one likes.
-            places: int64, shape (texts, tokens), the row of a token's spelling.
-            lengths: int64, shape (texts,): tokens of each text; the rest is padding.
-
-        Returns:
-            float32, shape (texts, tokens, labels).
-        """
+        """Score of each label for each token, shape (texts, tokens, labels); see `Batch`."""
         letters = self.characters(spellings).transpose(1, 2)
         spelling = self.convolution(letters).amax(dim=2)[places]
         seen = torch.cat([self.words(words), self.shapes(shapes), spelling], dim=2)
@@ -168,7 +139,7 @@ class Emissions(nn.Module):
 
 
 class BiLstmCrf(nn.Module):
-    """The emissions and the conditional random field over them; see `Emissions`."""
+    """The emissions and the conditional random field over them."""
 
     def __init__(self, vocabulary: Vocabulary, sizes: Sizes, dropout: float) -> None:
         super().__init__()
@@ -189,12 +160,10 @@ class BiLstmCrf(nn.Module):
 
     def score(self, features: Features) -> NDArray[np.float32]:
         """Emissions of one text of at least one token, shape (tokens, labels)."""
-        length = np.array([len(features)])
-        columns = (
-            torch.from_numpy(column).to(self.device) for column in (*inputs_of(features), length)
-        )
+        columns = [*inputs_of(features).values(), np.array([len(features)])]
+        tensors = [torch.from_numpy(column).to(self.device) for column in columns]
         with torch.inference_mode():
-            scores: NDArray[np.float32] = self.emissions(*columns)[0].numpy(force=True)
+            scores: NDArray[np.float32] = self.emissions(*tensors)[0].numpy(force=True)
         return scores
 
     def transitions(self) -> Transitions:
@@ -205,12 +174,7 @@ class BiLstmCrf(nn.Module):
 
 
 def _turn(steps: Tensor, lengths: Tensor) -> Tensor:
-    """Reverse the steps of each text; padding stays at the end.
-
-    Args:
-        steps: shape (texts, tokens, features).
-        lengths: shape (texts,).
-    """
+    """Reverse the steps of each text, shape (texts, tokens, features), but not its padding."""
     place = torch.arange(steps.shape[1], device=steps.device).expand(steps.shape[:2])
     mirrored = lengths[:, None] - 1 - place
     turned = torch.where(mirrored >= 0, mirrored, place)
@@ -218,12 +182,6 @@ def _turn(steps: Tensor, lengths: Tensor) -> Tensor:
 
 
 WEIGHTS: Final = "weights.safetensors"
-
-_OPSET: Final = 17
-_IR_VERSION: Final = 8
-
-# In the order of ONNX.
-_DIRECTIONS: Final = ("rightwards", "leftwards")
 
 
 def write_network(folder: Path, network: BiLstmCrf) -> None:
@@ -244,7 +202,7 @@ def read_network(folder: Path) -> BiLstmCrf:
         InputFileError: the vocabulary is missing or broken.
     """
     settings = json.loads((folder / LOG).read_text(encoding="utf-8"))["settings"]
-    vocabulary = read_decoder(folder).vocabulary
+    vocabulary, _ = read_decoder(folder)
     network = BiLstmCrf(vocabulary, Sizes(**settings["sizes"]), settings["dropout"])
     network.load_state_dict(load_file(folder / WEIGHTS))
     return network.eval()
@@ -253,8 +211,8 @@ def read_network(folder: Path) -> BiLstmCrf:
 def emissions_graph(network: BiLstmCrf) -> onnx.ModelProto:
     """Return the ONNX graph of `network.emissions` for one text, with half-precision weights.
 
-    Inputs are `vocabulary.INPUTS`; the output `emissions` has the shape (1, tokens, labels). It
-    computes in single precision: like the network, whose weights `fit` rounded.
+    The inputs are those of `inputs_of`; the output `emissions` has the shape (1, tokens, labels).
+    It computes in single precision: like the network, whose weights `fit` rounded.
     """
     weights = {
         name: weight.numpy(force=True) for name, weight in network.emissions.state_dict().items()
@@ -301,27 +259,22 @@ def emissions_graph(network: BiLstmCrf) -> onnx.ModelProto:
         for name, table in tables.items()
     ]
     states_shape = np.array([1, -1, states], np.int64)
-    int64, one, tokens = onnx.TensorProto.INT64, 1, "tokens"
+    value = helper.make_tensor_value_info
+    int64 = onnx.TensorProto.INT64
     graph = helper.make_graph(
         nodes,
         "emissions",
         inputs=[
-            helper.make_tensor_value_info("words", int64, [one, tokens]),
-            helper.make_tensor_value_info("shapes", int64, [one, tokens]),
-            helper.make_tensor_value_info("spellings", int64, ["spellings", CHARACTERS]),
-            helper.make_tensor_value_info("places", int64, [one, tokens]),
+            value("words", int64, [1, "tokens"]),
+            value("shapes", int64, [1, "tokens"]),
+            value("spellings", int64, ["spellings", CHARACTERS]),
+            value("places", int64, [1, "tokens"]),
         ],
-        outputs=[
-            helper.make_tensor_value_info(
-                "emissions", onnx.TensorProto.FLOAT, [one, tokens, len(LABELS)]
-            )
-        ],
+        outputs=[value("emissions", onnx.TensorProto.FLOAT, [1, "tokens", len(LABELS)])],
         initializer=[*initializers, numpy_helper.from_array(states_shape, "states_shape")],
     )
-    opset = helper.make_opsetid("", _OPSET)
-    model = helper.make_model(
-        graph, opset_imports=[opset], ir_version=_IR_VERSION, producer_name="pii_bench"
-    )
+    opset = helper.make_opsetid("", 17)
+    model = helper.make_model(graph, opset_imports=[opset], ir_version=8, producer_name="pii_bench")
     onnx.checker.check_model(model, full_check=True)
     return model
 
@@ -329,7 +282,7 @@ def emissions_graph(network: BiLstmCrf) -> onnx.ModelProto:
 def _lstm(weights: dict[str, NDArray[np.float32]], kind: str) -> NDArray[np.float32]:
     """One kind of weights of both directions, with the gates in the order of ONNX."""
     both = []
-    for direction in _DIRECTIONS:
+    for direction in ("rightwards", "leftwards"):
         # torch: input, forget, cell, output.  ONNX: input, output, forget, cell.
         inputs, forget, cell, output = np.split(weights[f"{direction}.{kind}_l0"], 4)
         both.append(np.concatenate([inputs, output, forget, cell]))

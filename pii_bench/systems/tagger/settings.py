@@ -11,15 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of dimensions.
-
-    Attributes:
-        word: of a word's embedding.
-        shape: of a shape's.
-        character: of a character's.
-        filters: of the convolution over a token's characters.
-        hidden: of the LSTM, per direction.
-    """
+    """Numbers of dimensions: of embeddings, of the convolution, and of the LSTM per direction."""
 
     word: int = 64
     shape: int = 8
@@ -33,17 +25,12 @@ class Settings:
     """Training settings; the first three are the paper's (`benchmark.md`, "Models in the paper").
 
     Attributes:
-        learning_rate: of Adam.
-        batch: texts per step.
-        epochs: at most.
         patience: epochs without a better dev F1 after which training stops.
         dropout: share of the LSTM's inputs and outputs left out.
         forgotten: share of words replaced by the unknown one.
         least: occurrences in train that make a word or character known.
         clip: largest norm of the gradient.
         spelling: whether a token is seen by its shape and characters as well as its word.
-        seed: of the weights, the order, the dropout and the forgotten words.
-        sizes: of the network.
     """
 
     learning_rate: float = 1e-3
@@ -61,14 +48,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One point of the dev curve.
-
-    Attributes:
-        number: from 1.
-        loss: mean negative log-likelihood of a training text.
-        dev: exact span scores on dev, over the spans of all texts.
-        seconds: for training and measuring.
-    """
+    """One point of the dev curve: mean loss of a training text, and exact span scores on dev."""
 
     number: int
     loss: float

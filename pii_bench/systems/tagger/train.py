@@ -27,7 +27,6 @@ from pii_bench.systems.tagger.vocabulary import (
     LOG,
     PADDING,
     UNKNOWN,
-    Decoder,
     Vocabulary,
     distinct,
     write_decoder,
@@ -59,15 +58,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch of examples, padded to the longest.
+    """A batch of examples, padded to the longest; all int64.
 
-    Attributes:
-        words: int64, shape (texts, tokens).
-        shapes: int64, shape (texts, tokens).
-        spellings: int64, shape (spellings, characters).
-        places: int64, shape (texts, tokens), the row in `spellings` of each token.
-        labels: int64, shape (texts, tokens).
-        lengths: int64, shape (texts,).
+    `words`, `shapes`, `places` and `labels` have the shape (texts, tokens), `lengths` (texts,), and
+    `spellings` (spellings, characters); `places` are the rows in `spellings`.
     """
 
     words: Tensor
@@ -105,14 +99,8 @@ def collate(examples: Sequence[Example]) -> Batch:
         characters[row, :length] = example.features.characters
         labels[row, :length] = example.labels
     spellings, places = distinct(characters)
-    return Batch(
-        words=torch.from_numpy(words),
-        shapes=torch.from_numpy(shapes),
-        spellings=torch.from_numpy(spellings),
-        places=torch.from_numpy(places),
-        labels=torch.from_numpy(labels),
-        lengths=torch.from_numpy(lengths),
-    )
+    columns = (words, shapes, spellings, places, labels, lengths)
+    return Batch(*map(torch.from_numpy, columns))
 
 
 def shuffled(
@@ -140,14 +128,10 @@ def forget_words(words: Tensor, share: float) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The result of training.
+    """The result of training: the network of the best epoch, of equals the first.
 
-    Attributes:
-        network: network after the best epoch, rounded to half precision, in evaluation mode.
-        vocabulary: vocabulary of the training texts.
-        epochs: loss and dev score of each epoch.
-        best: number of the best epoch; of equals the first.
-        device: `cpu` or the name of the GPU.
+    The network is rounded to half precision and in evaluation mode. The device is `cpu` or the
+    name of the GPU.
     """
 
     network: BiLstmCrf
@@ -166,17 +150,16 @@ def fit(
     """Train until dev stops improving, on a GPU if torch has one.
 
     Torch uses one thread: the steps are too small for several, and the weights do not depend on
-    the number of cores.
-
-    Args:
-        train: training samples, the only source of the vocabulary.
-        dev: samples for early stopping.
-        settings: settings of network and training.
-        report: called after every epoch.
+    the number of cores. The vocabulary is that of the training texts alone.
     """
     torch.set_num_threads(1)
     torch.manual_seed(settings.seed)
-    vocabulary = Vocabulary.of(_forms(train), settings.least, spelling=settings.spelling)
+    forms = [
+        sample.description[token.start : token.end]
+        for sample in train
+        for token in tokenize(sample.description)
+    ]
+    vocabulary = Vocabulary.of(forms, settings.least, spelling=settings.spelling)
     network = BiLstmCrf(vocabulary, settings.sizes, settings.dropout)
     gpu = torch.cuda.is_available()
     network.to("cuda" if gpu else "cpu")
@@ -205,10 +188,7 @@ def fit(
 
 
 def dev_score(network: BiLstmCrf, vocabulary: Vocabulary, dev: Sequence[Sample]) -> PRF:
-    """Return the exact span scores, 0 if no text has a span.
-
-    The network stays in evaluation mode.
-    """
+    """Return the exact span scores, 0 if no text has a span; sets the evaluation mode."""
     network.eval()
     transitions = network.transitions()
     counts: list[Counts] = []
@@ -235,15 +215,6 @@ def _epoch(
     return total
 
 
-def _forms(samples: Iterable[Sample]) -> Iterator[str]:
-    for sample in samples:
-        for token in tokenize(sample.description):
-            yield sample.description[token.start : token.end]
-
-
-_VERSIONS: Final = ("torch", "numpy", "onnx", "safetensors")
-
-
 def train(
     train_paths: Sequence[Path],
     dev_paths: Sequence[Path],
@@ -265,15 +236,17 @@ def train(
     log = {
         "settings": asdict(settings),
         "device": trained.device,
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in _VERSIONS},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "numpy", "onnx", "safetensors")},
+        },
         "train": _provenance(train_paths),
         "dev": _provenance(dev_paths),
         "best_epoch": trained.best,
         "dev_of_files": asdict(dev_score(network, vocabulary, dev)),
         "epochs": [asdict(epoch) for epoch in trained.epochs],
     }
-    write_decoder(folder, Decoder(vocabulary, network.transitions()))
+    write_decoder(folder, vocabulary, network.transitions())
     write_network(folder, network)
     with writing(folder / EMISSIONS), replacing(folder / EMISSIONS) as file:
         file.write(emissions_graph(network).SerializeToString())

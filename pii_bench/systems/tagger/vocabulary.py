@@ -35,11 +35,6 @@ _FIRST: Final = 2
 CHARACTERS: Final = 24
 """A token is seen by this many characters: all, or its first and last twelve."""
 
-INPUTS: Final = ("words", "shapes", "spellings", "places")
-"""The names of the network's inputs, in their order."""
-
-_DIGIT: Final = re.compile(r"\d")
-
 
 class Shape(IntEnum):
     """The shape of a token (the spelling features of Huang et al., Section 3)."""
@@ -54,20 +49,15 @@ class Shape(IntEnum):
     SYMBOL = 8
 
 
-_NO_SHAPE: Final = 1
-
 SHAPES: Final = 2 * len(Shape) + 1
 """Number of shapes, each with white space before it or not, and 0 for padding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Tokens of one text as numbers, all int64.
+    """Tokens of one text as numbers: indices of words, shapes and characters.
 
-    Attributes:
-        words: shape (tokens,), an index into the vocabulary's words.
-        shapes: shape (tokens,), below `SHAPES`.
-        characters: shape (tokens, `CHARACTERS`), an index into the vocabulary's characters.
+    Shapes (tokens,), (tokens,) and (tokens, `CHARACTERS`).
     """
 
     words: NDArray[np.int64]
@@ -84,10 +74,8 @@ class Features:
 class Vocabulary:
     """The words and characters of a network; 0 is padding, 1 any other.
 
-    Args:
-        words: lower-cased, every digit as 0.
-        characters: as they are written; none where a token is seen by its word alone, and
-            not by how it is written.
+    Words are lower-cased, with every digit as 0. Without characters, a token is seen by its word
+    alone, and not by how it is written.
     """
 
     def __init__(self, words: Sequence[str], characters: Sequence[str]) -> None:
@@ -97,20 +85,15 @@ class Vocabulary:
 
     @classmethod
     def of(cls, forms: Iterable[str], least: int, *, spelling: bool = True) -> Vocabulary:
-        """Return the words and characters with a minimum frequency, the most frequent first.
+        """Return the words and characters with at least `least` occurrences among tokens.
 
-        Args:
-            forms: tokens as they are written, with repeats.
-            least: number of occurrences.
-            spelling: False for the words alone.
+        The most frequent come first.
         """
-        counts = Counter(map(nfc, forms))
         words: Counter[str] = Counter()
         characters: Counter[str] = Counter()
-        for form, count in counts.items():
-            words[_word(form)] += count
-            for character in form:
-                characters[character] += count
+        for form in map(nfc, forms):
+            words[_word(form)] += 1
+            characters.update(form)
         return cls(_frequent(words, least), _frequent(characters, least) if spelling else ())
 
     @property
@@ -134,7 +117,8 @@ class Vocabulary:
             form = nfc(text[token.start : token.end])
             words[place] = self._words.get(_word(form), UNKNOWN)
             if not self.characters:
-                shapes[place], characters[place, 0] = _NO_SHAPE, UNKNOWN
+                # The same for every token.
+                shapes[place], characters[place, 0] = 1, UNKNOWN
                 continue
             shapes[place] = 2 * shape_of(form) - (token.start == end)
             seen = [self._characters.get(char, UNKNOWN) for char in _ends(form)]
@@ -144,27 +128,27 @@ class Vocabulary:
 
 
 def distinct(characters: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct spellings: most tokens repeat.
+    """Return the distinct spellings of tokens, shape (..., `CHARACTERS`): most tokens repeat.
 
-    Args:
-        characters: shape (..., `CHARACTERS`).
-
-    Returns:
-        The spellings, shape (spellings, `CHARACTERS`), and which one occurs where, shape (...).
+    The shapes are (spellings, `CHARACTERS`), and (...) for which one occurs where.
     """
     rows = characters.reshape(-1, CHARACTERS)
     spellings, places = np.unique(rows, axis=0, return_inverse=True)
     return spellings, places.reshape(characters.shape[:-1])
 
 
-def inputs_of(features: Features) -> tuple[NDArray[np.int64], ...]:
-    """Return the inputs of the network for one text, in the order of `INPUTS`.
+def inputs_of(features: Features) -> dict[str, NDArray[np.int64]]:
+    """Return the inputs of the network for one text, in their order.
 
-    Returns:
-        Shapes (1, tokens), (1, tokens), (spellings, characters) and (1, tokens).
+    Shapes (1, tokens), (1, tokens), (spellings, characters) and (1, tokens).
     """
     spellings, places = distinct(features.characters)
-    return features.words[None], features.shapes[None], spellings, places[None]
+    return {
+        "words": features.words[None],
+        "shapes": features.shapes[None],
+        "spellings": spellings,
+        "places": places[None],
+    }
 
 
 def shape_of(form: str) -> Shape:
@@ -183,7 +167,7 @@ def shape_of(form: str) -> Shape:
 
 
 def _word(form: str) -> str:
-    return _DIGIT.sub("0", form.lower())
+    return re.sub(r"\d", "0", form.lower())
 
 
 def _ends(form: str) -> str:
@@ -203,32 +187,19 @@ VOCABULARY: Final = "vocabulary.json"
 LOG: Final = "training.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Decoder:
-    """Converts a text into network inputs, and emissions into labels."""
-
-    vocabulary: Vocabulary
-    transitions: Transitions
-
-
-def write_decoder(folder: Path, decoder: Decoder) -> None:
-    """Write `VOCABULARY` and `TRANSITIONS`; the same decoder gives the same bytes.
+def write_decoder(folder: Path, vocabulary: Vocabulary, scores: Transitions) -> None:
+    """Write `VOCABULARY` and `TRANSITIONS`; the same input gives the same bytes.
 
     Raises:
         ResultsError: they cannot be written.
     """
-    known = {
-        "labels": LABELS,
-        "characters": decoder.vocabulary.characters,
-        "words": decoder.vocabulary.words,
-    }
+    known = {"labels": LABELS, "characters": vocabulary.characters, "words": vocabulary.words}
     write_whole(folder / VOCABULARY, json.dumps(known, ensure_ascii=False, indent=0) + "\n")
-    scores = decoder.transitions
     with writing(folder / TRANSITIONS), replacing(folder / TRANSITIONS) as file:
         np.savez(file, start=scores.start, pairs=scores.pairs, end=scores.end)
 
 
-def read_decoder(folder: Path) -> Decoder:
+def read_decoder(folder: Path) -> tuple[Vocabulary, Transitions]:
     """Read what `write_decoder` wrote.
 
     Raises:
@@ -238,7 +209,7 @@ def read_decoder(folder: Path) -> Decoder:
     transitions = folder / TRANSITIONS
     try:
         with np.load(transitions, allow_pickle=False) as scores:
-            return Decoder(vocabulary, Transitions(scores["start"], scores["pairs"], scores["end"]))
+            return vocabulary, Transitions(scores["start"], scores["pairs"], scores["end"])
     except OSError as error:
         raise InputFileError(transitions, error.strerror or "cannot be read") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

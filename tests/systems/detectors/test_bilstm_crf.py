@@ -125,13 +125,11 @@ def test_spans_of_200_descriptions_equal_those_of_torch(folder: Path, name: str)
 
     torch.set_num_threads(1)
     detector = BiLstmCrfDetector(folder)
-    decoder = read_decoder(folder)
+    vocabulary, transitions = read_decoder(folder)
     network = read_network(folder)
     samples = read_native(DATA / f"{name}.jsonl")[:200]
 
     for sample in samples:
-        expected = decode(
-            sample.description, decoder.vocabulary, decoder.transitions, network.score
-        )
+        expected = decode(sample.description, vocabulary, transitions, network.score)
         assert detector.detect(sample.description) == expected, sample.id
     assert len(samples) == 200

@@ -14,7 +14,7 @@ from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
 from pii_bench.systems.tagger import LABELS, Transitions, best_labels, decode, may_follow
 from pii_bench.systems.tagger.network import BiLstmCrf, Crf, emissions_graph, read_network
 from pii_bench.systems.tagger.train import collate, example_of
-from pii_bench.systems.tagger.vocabulary import INPUTS, Vocabulary, inputs_of, read_decoder
+from pii_bench.systems.tagger.vocabulary import Vocabulary, inputs_of, read_decoder
 from tests.systems.tagger.tiny import SETTINGS, records, train_tiny
 
 if TYPE_CHECKING:
@@ -127,15 +127,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_files_for_torch_and_for_onnxruntime_give_the_same_spans(folder: Path) -> None:
-    network, decoder, detector = (
-        read_network(folder),
-        read_decoder(folder),
-        BiLstmCrfDetector(folder),
-    )
+    network, detector = read_network(folder), BiLstmCrfDetector(folder)
+    decoder = read_decoder(folder)
     descriptions = [sample_from_record(record).description for record in records(40)]
 
     for text in (*descriptions, " ".join(descriptions * 20)):
-        expected = decode(text, decoder.vocabulary, decoder.transitions, network.score)
+        expected = decode(text, *decoder, network.score)
         assert detector.detect(text) == expected != []
 
 
@@ -150,6 +147,6 @@ def test_onnxruntime_computes_what_torch_does(text: str) -> None:
         emissions_graph(network).SerializeToString(), providers=["CPUExecutionProvider"]
     )
 
-    (emissions,) = session.run(None, dict(zip(INPUTS, inputs_of(features), strict=True)))
+    (emissions,) = session.run(None, inputs_of(features))
 
     np.testing.assert_allclose(emissions[0], network.score(features), atol=1e-5)

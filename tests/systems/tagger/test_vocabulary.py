@@ -13,12 +13,10 @@ from pii_bench.scorer.text import tokenize
 from pii_bench.systems.tagger import LABELS, Transitions
 from pii_bench.systems.tagger.vocabulary import (
     CHARACTERS,
-    INPUTS,
     SHAPES,
     TRANSITIONS,
     UNKNOWN,
     VOCABULARY,
-    Decoder,
     Features,
     Shape,
     Vocabulary,
@@ -107,7 +105,7 @@ def test_a_shape_says_whether_white_space_stands_before() -> None:
 def test_the_network_sees_each_spelling_once() -> None:
     features = encode("the cat the")
 
-    inputs = dict(zip(INPUTS, inputs_of(features), strict=True))
+    inputs = inputs_of(features)
 
     assert inputs["words"].tolist() == [[2, UNKNOWN, 2]]
     assert inputs["spellings"].shape == (2, CHARACTERS)
@@ -139,24 +137,21 @@ def test_every_text_has_numbers_within_the_tables(text: str) -> None:
 COUNT = len(LABELS)
 
 
-def make_decoder() -> Decoder:
-    numbers = np.arange(COUNT, dtype=np.float32)
-    pairs = np.arange(COUNT * COUNT, dtype=np.float32).reshape(COUNT, COUNT)
-    return Decoder(Vocabulary(["łódź", "東"], ["ł", "'"]), Transitions(numbers, pairs, -numbers))
+KNOWN = Vocabulary(["łódź", "東"], ["ł", "'"])
+NUMBERS = np.arange(COUNT, dtype=np.float32)
+PAIRS = np.arange(COUNT * COUNT, dtype=np.float32).reshape(COUNT, COUNT)
+SCORES = Transitions(NUMBERS, PAIRS, -NUMBERS)
 
 
 def test_a_decoder_is_read_as_it_was_written_and_written_alike_again(tmp_path: Path) -> None:
-    written = make_decoder()
+    write_decoder(tmp_path / "new", KNOWN, SCORES)
+    vocabulary, scores = read_decoder(tmp_path / "new")
+    write_decoder(tmp_path / "again", vocabulary, scores)
 
-    write_decoder(tmp_path / "new", written)
-    read = read_decoder(tmp_path / "new")
-    write_decoder(tmp_path / "again", read)
-
-    assert read.vocabulary.words == written.vocabulary.words
-    assert read.vocabulary.characters == written.vocabulary.characters
-    np.testing.assert_array_equal(read.transitions.start, written.transitions.start)
-    np.testing.assert_array_equal(read.transitions.pairs, written.transitions.pairs)
-    np.testing.assert_array_equal(read.transitions.end, written.transitions.end)
+    assert (vocabulary.words, vocabulary.characters) == (KNOWN.words, KNOWN.characters)
+    np.testing.assert_array_equal(scores.start, NUMBERS)
+    np.testing.assert_array_equal(scores.pairs, PAIRS)
+    np.testing.assert_array_equal(scores.end, -NUMBERS)
     assert read_folder(tmp_path / "again") == read_folder(tmp_path / "new")
 
 
@@ -165,7 +160,7 @@ def test_a_decoder_is_read_as_it_was_written_and_written_alike_again(tmp_path: P
 def test_a_missing_or_broken_file_is_named(
     tmp_path: Path, name: str, content: bytes | None
 ) -> None:
-    write_decoder(tmp_path, make_decoder())
+    write_decoder(tmp_path, KNOWN, SCORES)
     (tmp_path / name).unlink()
     if content is not None:
         (tmp_path / name).write_bytes(content)
@@ -175,7 +170,7 @@ def test_a_missing_or_broken_file_is_named(
 
 
 def test_other_labels_are_refused(tmp_path: Path) -> None:
-    write_decoder(tmp_path, make_decoder())
+    write_decoder(tmp_path, KNOWN, SCORES)
     known = json.loads((tmp_path / VOCABULARY).read_text(encoding="utf-8"))
     known["labels"].remove("I-PER")
     (tmp_path / VOCABULARY).write_text(json.dumps(known), encoding="utf-8")
