@@ -23,7 +23,7 @@ from pii_bench.runs.records import (
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.faults import fault_of
+from pii_bench.systems.base import fault_of
 from pii_bench.systems.plug_ins import PlugIn
 
 if TYPE_CHECKING:

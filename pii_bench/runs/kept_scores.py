@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
 _FILES: Final = (
     *("files.py", "labels.csv", "models/base.py", "ranking/stored.py"),
-    *("systems/faults.py", "systems/predictions.py", "tasks.py", "taxonomy.py"),
+    *("systems/base.py", "systems/predictions.py", "tasks.py", "taxonomy.py"),
 )
 
 

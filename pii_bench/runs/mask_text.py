@@ -20,9 +20,8 @@ from pii_bench.runs.responses import read_response
 from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator, reading
 from pii_bench.scorer.masked_text import GoldTexts, TextTrace, Trace, find_traces
-from pii_bench.systems.base import THIS_MACHINE
+from pii_bench.systems.base import THIS_MACHINE, fault_of
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.faults import fault_of
 from pii_bench.systems.plug_ins import PlugIn
 from pii_bench.tasks import Task
 

@@ -15,7 +15,7 @@ from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
 from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
 from pii_bench.scorer import normalise
-from pii_bench.systems.faults import fault_of
+from pii_bench.systems.base import fault_of
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import taxonomy

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pii_bench.errors import PiiBenchError
-from pii_bench.models.base import Completion, Draws
+from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.systems.predictions import Prediction
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ class SystemCard:
         model: `provider/name`, or the name of the detector.
         prompt: `detection`, the name of a strategy, or `system` if there is no prompt.
         prompt_sha256: hash of the prompt's texts; empty without a prompt.
-        task: the task that it answers.
         oracle: whether it sees gold annotations.
         settings: everything else that changes its answers (endpoint, weights, sampling).
         names_subjects: whether its detection assigns entities to subjects. If not, metrics that
@@ -89,6 +88,25 @@ class System(Protocol):
 
     async def close(self) -> None:
         """Release the system's resources; it may be used again, in another event loop."""
+
+
+_FAULT: Final = "error: the plug-in "
+
+
+class FaultError(ValueError):
+    """A wrong result of foreign code; the message quotes no text of a sample."""
+
+
+def fault(what: str) -> Completion:
+    """Return the answer to store for a sample; `what` is a fact without any text of the sample."""
+    return Completion(f"{_FAULT}{what}", Finish.STOP)
+
+
+def fault_of(response: object) -> str | None:
+    """Return the error that a plug-in made instead of answering; None if it answered."""
+    if isinstance(response, Completion) and response.text.startswith(_FAULT):
+        return response.text.removeprefix("error: ")
+    return None
 
 
 def require_local(systems: Iterable[System]) -> None:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import sha256_of_value
 from pii_bench.scorer import normalise
-from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, SystemCard
+from pii_bench.systems.base import GOLD, THIS_MACHINE, UNKNOWN_RECIPIENT, FaultError, SystemCard
 from pii_bench.systems.detectors import build_detector, check_detector
-from pii_bench.systems.faults import FaultError
 from pii_bench.systems.predictions import Prediction
 from pii_bench.systems.relevance.base import Candidate, choose, gold_candidates
 from pii_bench.systems.relevance.catalog import RELEVANCE, build_relevance

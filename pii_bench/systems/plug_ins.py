@@ -37,8 +37,7 @@ from pii_bench.models.base import (
     encode_response,
 )
 from pii_bench.prompting.strategies import Output
-from pii_bench.systems.base import System, SystemCard
-from pii_bench.systems.faults import FaultError, fault
+from pii_bench.systems.base import FaultError, System, SystemCard, fault
 from pii_bench.systems.predictions import Prediction, decode_prediction, encode_prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import taxonomy

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.runs.responses import compose, read_response, vote
-from pii_bench.systems.faults import fault
+from pii_bench.systems.base import fault
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 

@@ -13,7 +13,7 @@ from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.responses import compose
 from pii_bench.scorer import PRF
 from pii_bench.scorer.locate import DetectedSpan
-from pii_bench.systems.base import THIS_MACHINE
+from pii_bench.systems.base import THIS_MACHINE, FaultError
 from pii_bench.systems.composed import (
     DetectedEntities,
     GoldEntities,
@@ -21,7 +21,6 @@ from pii_bench.systems.composed import (
     PredictedRelevance,
     compose_systems,
 )
-from pii_bench.systems.faults import FaultError
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType

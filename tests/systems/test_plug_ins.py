@@ -24,9 +24,8 @@ from pii_bench.errors import (
 from pii_bench.files import sha256_of
 from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
 from pii_bench.runs.responses import read_response
-from pii_bench.systems.base import SystemCard
+from pii_bench.systems.base import SystemCard, fault_of
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.systems.faults import fault_of
 from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task

@@ -49,12 +49,12 @@ def tidy(text: str, spans: Iterable[DetectedSpan]) -> list[DetectedSpan]:
     """
     trimmed = [_trim(text, span) for span in spans]
     longest_first = sorted(trimmed, key=lambda span: (span.start - span.end, span.start))
-    covered = bytearray(len(text))
+    covered: set[int] = set()
     kept: list[DetectedSpan] = []
     for span in longest_first:
-        length = span.end - span.start
-        if length > 0 and not any(covered[span.start : span.end]):
-            covered[span.start : span.end] = b"\1" * length
+        places = range(span.start, span.end)
+        if places and covered.isdisjoint(places):
+            covered.update(places)
             kept.append(span)
     return sorted(kept, key=lambda span: span.start)
 
@@ -66,14 +66,10 @@ def _trim(text: str, span: DetectedSpan) -> DetectedSpan:
 
 
 def import_part(module: str, install: str) -> Any:
-    """Import a module of an extra.
-
-    Args:
-        module: name of the module.
-        install: command that installs the extra, for the error.
+    """Import a module of an extra, which the command `install` installs.
 
     Raises:
-        MissingExtraError: If the module or one that it imports is not installed.
+        MissingExtraError: the module or one that it imports is not installed.
     """
     try:
         return importlib.import_module(module)
@@ -88,11 +84,9 @@ def version_of(distribution: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """The types of a detector's labels; an unknown label is an error.
+    """The types of a detector's labels: None for what is not PII or has none of the seven types.
 
-    Attributes:
-        name: name in errors.
-        types: type of each label; None if it is not PII or has none of the seven types.
+    `name` is for errors.
     """
 
     name: str
@@ -102,7 +96,7 @@ class LabelMap:
         """Return the type of a label; None if it has none.
 
         Raises:
-            UnknownNameError: If the map lacks the label.
+            UnknownNameError: the map lacks the label.
         """
         if label not in self.types:
             raise UnknownNameError(f"label of {self.name}", label, self.types)
@@ -112,7 +106,7 @@ class LabelMap:
         """Check that the map has all labels of a detector, and return their types.
 
         Raises:
-            UnknownNameError: If it lacks a label; of several, the error names the first.
+            UnknownNameError: it lacks a label; of several, the error names the first.
         """
         types = [self.type_of(label) for label in sorted(labels)]
         return frozenset(pii_type for pii_type in types if pii_type is not None)
@@ -121,14 +115,10 @@ class LabelMap:
         """Convert (start, end, label) to clean spans of our types.
 
         Raises:
-            UnknownNameError: If the map lacks a label.
+            UnknownNameError: the map lacks a label.
         """
-        spans: list[DetectedSpan] = []
-        for start, end, label in labelled:
-            pii_type = self.type_of(label)
-            if pii_type is not None:
-                spans.append(DetectedSpan(start, end, pii_type))
-        return tidy(text, spans)
+        typed = [(start, end, self.type_of(label)) for start, end, label in labelled]
+        return tidy(text, [DetectedSpan(a, b, kind) for a, b, kind in typed if kind is not None])
 
     @property
     def sha256(self) -> str:
@@ -140,8 +130,8 @@ def read_label_map(path: Path) -> LabelMap:
     """Read a map, which replaces a detector's own, from a JSON object of label to type or null.
 
     Raises:
-        InputFileError: If the file cannot be read or is not such an object, a label is
-            repeated, or a type is not one of the seven.
+        InputFileError: the file cannot be read or is not such an object, a label is repeated, or
+            a type is not one of the seven.
     """
     try:
         record = json.loads(path.read_bytes(), object_pairs_hook=_object)
@@ -191,42 +181,31 @@ HUGGING_FACE: Final = LabelMap(
 
 DETECTORS: Final = ("bilstm-crf", "bilstm-crf-words", "presidio", "spacy", "hf")
 
-_WITH_PATH: Final = frozenset({"hf"})
-_WITH_OUR_TYPES: Final = frozenset({"bilstm-crf", "bilstm-crf-words"})
-
 
 def detector_names() -> list[str]:
     """Return the names as a user writes them: `presidio`, `hf:PATH`."""
-    return [f"{name}:PATH" if name in _WITH_PATH else name for name in DETECTORS]
+    return [f"{name}:PATH" if name == "hf" else name for name in DETECTORS]
 
 
 def check_detector(name: str) -> None:
-    """Raise an error for a name that is not in `detector_names`.
-
-    Raises:
-        UnknownNameError: If there is no such detector.
-    """
+    """Raise an `UnknownNameError` for a name that is not in `detector_names`."""
     kind, _, path = name.partition(":")
-    if kind not in DETECTORS or bool(path) != (kind in _WITH_PATH):
+    if kind not in DETECTORS or bool(path) != (kind == "hf"):
         raise UnknownNameError("detector", name, detector_names())
 
 
 def build_detector(name: str, label_map: Path | None = None) -> Detector:
-    """Build a detector by name.
-
-    Args:
-        name: one of `DETECTORS`, followed by a colon and a path if it needs one.
-        label_map: file that replaces the detector's own map, see `read_label_map`.
+    """Build a detector by name; a label map replaces its own (`read_label_map`).
 
     Raises:
-        UnknownNameError: If there is no such detector, or the map lacks a label.
-        PiiBenchError: If a map is given for a detector whose labels are our types.
-        InputFileError: If the map, the model or the checkpoint is broken.
-        MissingExtraError: If a package that the detector needs is not installed.
+        UnknownNameError: there is no such detector, or the map lacks a label.
+        PiiBenchError: a map is given for a detector whose labels are our types.
+        InputFileError: the map, the model or the checkpoint is broken.
+        MissingExtraError: a package that the detector needs is not installed.
     """
     check_detector(name)
     kind, _, path = name.partition(":")
-    if label_map is not None and kind in _WITH_OUR_TYPES:
+    if label_map is not None and kind.startswith("bilstm-crf"):
         raise PiiBenchError(f"detector {name!r} already has our types and takes no label map")
     labels = None if label_map is None else read_label_map(label_map)
     match kind:

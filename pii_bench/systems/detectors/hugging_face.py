@@ -26,8 +26,6 @@ _TAG: Final = re.compile(r"([BIESLU])-(.+)")
 _BIO: Final = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
 # RoBERTa and similar models cannot use the first two positions.
 _RESERVED_POSITIONS: Final = 2
-_OVERLAP: Final = 4
-"""Windows of a long text share a quarter of their tokens (one in `_OVERLAP`)."""
 
 # Types that some label sets split: given name and surname, number and street, symbol and amount.
 _OF_PARTS: Final = frozenset({PiiType.PER, PiiType.LOC, PiiType.QUANTITY})
@@ -38,17 +36,14 @@ class HuggingFaceDetector:
 
     Nothing is downloaded, and no code of the checkpoint runs. A checkpoint without the weights of
     its head is refused, because transformers would fill them with random numbers. The name is
-    `hf-`, the folder's name and the start of its hash.
-
-    Args:
-        folder: folder of model and tokenizer, as `save_pretrained` writes it.
-        labels: map of labels without prefixes such as `B-`; default: `HUGGING_FACE`.
+    `hf-`, the folder's name and the start of its hash. The map has labels without prefixes such as
+    `B-`.
 
     Raises:
-        MissingExtraError: If transformers or torch is not installed.
-        InputFileError: If the folder is missing, or is not a complete checkpoint of a known
+        MissingExtraError: transformers or torch is not installed.
+        InputFileError: the folder is missing, or is not a complete checkpoint of a known
             architecture with a fast tokenizer.
-        UnknownNameError: If the map lacks a label of the checkpoint.
+        UnknownNameError: the map lacks a label of the checkpoint.
     """
 
     def __init__(self, folder: Path, labels: LabelMap | None = None) -> None:
@@ -68,7 +63,8 @@ class HuggingFaceDetector:
             model=model,
             tokenizer=tokenizer,
             aggregation_strategy="first" if _marks_continuations(tokenizer) else "simple",
-            stride=tokenizer.model_max_length // _OVERLAP,
+            # Windows of a long text share a quarter of their tokens.
+            stride=tokenizer.model_max_length // 4,
             device="cpu",
         )
         sha256 = sha256_of_folder(folder)

@@ -37,8 +37,8 @@ def locate_spacy_model() -> Path:
     """Return the model's folder after checking its hash.
 
     Raises:
-        MissingExtraError: If the package is not installed.
-        InputFileError: If the model is not the pinned one.
+        MissingExtraError: the package is not installed.
+        InputFileError: the model is not the pinned one.
     """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -53,13 +53,10 @@ def locate_spacy_model() -> Path:
 class SpacyDetector:
     """The entities of en_core_web_md (`Detector`).
 
-    Args:
-        labels: map of labels; default: `SPACY`.
-
     Raises:
-        MissingExtraError: If spaCy or the model is not installed.
-        InputFileError: If the model is not the pinned one.
-        UnknownNameError: If the map lacks a label of the model.
+        MissingExtraError: spaCy or the model is not installed.
+        InputFileError: the model is not the pinned one.
+        UnknownNameError: the map lacks a label of the model.
     """
 
     name = "spacy"
@@ -89,13 +86,10 @@ _LANGUAGE: Final = "en"
 class PresidioDetector:
     """The English engine of presidio-analyzer with en_core_web_md (`Detector`).
 
-    Args:
-        labels: map of labels; default: `PRESIDIO`.
-
     Raises:
-        MissingExtraError: If Presidio, spaCy or the model is not installed.
-        InputFileError: If the model is not the pinned one.
-        UnknownNameError: If the map lacks an entity that Presidio supports.
+        MissingExtraError: Presidio, spaCy or the model is not installed.
+        InputFileError: the model is not the pinned one.
+        UnknownNameError: the map lacks an entity that Presidio supports.
     """
 
     name = "presidio"

@@ -50,11 +50,10 @@ class Spelling(nn.Module):
         self.gate = nn.Linear(2 * width, width)
 
     def forward(self, hidden: Tensor, spelled: Tensor) -> Tensor:
-        """Return states of the shape of `hidden`.
+        """Return states of the shape of `hidden`, (windows, subwords, width).
 
-        Args:
-            hidden: (windows, subwords, width).
-            spelled: (windows, subwords, characters): the word that a subword begins, else 0.
+        `spelled` has the shape (windows, subwords, characters): the word that a subword begins,
+        else 0.
         """
         windows, subwords, length = spelled.shape
         letters = self.characters(spelled.view(-1, length)).transpose(1, 2)
@@ -68,10 +67,8 @@ class Spelling(nn.Module):
 class JointReader(nn.Module):
     """An encoder with heads for word labels, relevance of spans, and owners of spans.
 
-    Args:
-        encoder: pretrained model whose output has `last_hidden_state`.
-        head: labelling head.
-        frozen: whether the encoder's weights are not trained.
+    The encoder is a pretrained model whose output has `last_hidden_state`; `frozen` ones are not
+    trained.
     """
 
     def __init__(
@@ -118,13 +115,11 @@ class JointReader(nn.Module):
     def forward(self, **batch: Tensor) -> dict[str, Tensor]:
         """Return the loss of a batch.
 
-        Args:
-            batch: `input_ids`, `attention_mask` and `token_type_ids`, (windows, subwords);
-                `spelled`, see `Spelling`; `labels`, (windows, subwords), `IGNORED` where no
-                word of the text begins; `spans`, (spans, 3): window, first subword and end of
-                every mention; `needed`, (spans,), see `train.Mention`; `pairs`, (pairs, 3):
-                row of a span, row of a person's mention, bucket of the distance; `owned`,
-                (pairs,): whether the span belongs to the person.
+        Its tensors are `input_ids`, `attention_mask` and `token_type_ids`, (windows, subwords);
+        `spelled`, see `Spelling`; `labels`, (windows, subwords), `IGNORED` where no word of the
+        text begins; `spans`, (spans, 3): window, first subword and end of every mention; `needed`,
+        (spans,), see `train.Mention`; `pairs`, (pairs, 3): row of a span, row of a person's
+        mention, bucket of the distance; `owned`, (pairs,): whether the span belongs to the person.
         """
         inputs = ("input_ids", "attention_mask", "token_type_ids", "spelled")
         hidden = self.dropout(self.states(*(batch[name] for name in inputs)))
@@ -166,15 +161,12 @@ def label_tiers() -> Tensor:
 def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Keep the subwords that begin a word, moved to the front of each window.
 
-    Returns:
-        Scores (windows, words, labels), labels (windows, words), and the mask (windows, words),
-        False for padding.
+    Returns scores (windows, words, labels), labels (windows, words), and the mask (windows, words),
+    False for padding.
     """
     opens = labels != IGNORED
     # A stable sort keeps the order of the words and moves the other subwords after them.
-    order = torch.argsort((~opens).int(), dim=1, stable=True)
-    longest = int(opens.sum(1).max())
-    order = order[:, :longest]
+    order = torch.argsort((~opens).int(), dim=1, stable=True)[:, : int(opens.sum(1).max())]
     gold = labels.gather(1, order)
     mask = gold != IGNORED
     own = scores.gather(1, order.unsqueeze(2).expand(-1, -1, scores.shape[2]))
@@ -206,13 +198,10 @@ class Exported(nn.Module):
 
 
 def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: bool) -> None:
-    """Write graph, heads and tokenizer.
+    """Write graph, heads and tokenizer of a network in evaluation mode to a folder.
 
-    Args:
-        reader: network in evaluation mode.
-        tokenizer: file of the encoder's tokenizer, copied without its truncation and padding.
-        folder: output folder.
-        quantised: whether to quantise weights and activations to 8 bits.
+    The tokenizer is copied without its truncation and padding. `quantised` graphs have weights and
+    activations of 8 bits.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # In ONNX, eager attention takes a quarter less time than PyTorch's fused attention.
@@ -238,16 +227,17 @@ def export(reader: JointReader, tokenizer: Path, folder: Path, *, quantised: boo
     if quantised:
         quantise(path)
     heads = {
-        f"{name}.{key}": weight.numpy(force=True).astype(np.float32)
-        for name in ("relevance", "owner")
-        for key, weight in getattr(reader, name).state_dict().items()
+        name: weight
+        for name, weight in reader.state_dict().items()
+        if name.startswith(("relevance.", "owner."))
     }
-    heads["distance"] = reader.distance.weight.numpy(force=True).astype(np.float32)
+    heads["distance"] = reader.distance.weight
     if reader.crf is not None:
-        heads["crf.start"] = reader.crf.start_scores.numpy(force=True)
-        heads["crf.pairs"] = reader.crf.pair_scores.numpy(force=True)
-        heads["crf.end"] = reader.crf.end.numpy(force=True)
-    np.savez(folder / HEADS, **heads)
+        heads["crf.start"] = reader.crf.start_scores
+        heads["crf.pairs"] = reader.crf.pair_scores
+        heads["crf.end"] = reader.crf.end
+    arrays = {name: weight.float().numpy(force=True) for name, weight in heads.items()}
+    np.savez(folder / HEADS, **arrays)
     plain = Tokenizer.from_file(str(tokenizer))
     plain.no_truncation()
     plain.no_padding()

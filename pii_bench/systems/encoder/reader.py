@@ -74,14 +74,11 @@ _SPLIT: Final = frozenset("\n\r\t")
 
 @dataclass(frozen=True, slots=True)
 class FoundEntity:
-    """A predicted entity of a text.
+    """A predicted entity of a text, at every occurrence.
 
     Attributes:
-        text: as written in the text.
-        spans: every occurrence, in code points, end exclusive.
         owners: normalised names of the people it belongs to; empty if the text has no name.
-        relevance: probability that the query needs it; 0 without a query, for names, and for
-            contact data if the query is not about contacting a person.
+        relevance: probability that the query needs it; 0 without a query.
     """
 
     text: str
@@ -94,11 +91,7 @@ class FoundEntity:
 class Reader:
     """Runs the encoder on one thread.
 
-    Args:
-        folder: folder of the weights.
-
-    Attributes:
-        sha256: hash over the files of the weights and the version of the rules.
+    Its `sha256` is that of the files of the weights and the version of the rules.
 
     Raises:
         InputFileError: a file of the folder is missing or broken.
@@ -136,32 +129,23 @@ class Reader:
     def score_relevance(
         self, text: str, found: Sequence[FoundEntity], query: str
     ) -> list[FoundEntity]:
-        """Return the entities with their relevance to a query.
+        """Return the detected entities with their relevance to a query that is not blank.
 
         It is 0 for names, and for contact data if the query is not about contacting a person.
-
-        Args:
-            text: text of the entities.
-            found: result of `detect`.
-            query: question about the text, not blank.
         """
         reaching = may_need_contact(query)
         several = len({owner for item in found for owner in item.owners}) > 1
-        asked = [
-            item
-            for item in found
-            if (several if item.type is PiiType.PER else reaching or not is_contact(item.text))
-        ]
-        spans = {span for item in asked for span in item.spans}
+        spans: set[Place] = set()
+        for item in found:
+            if several if item.type is PiiType.PER else reaching or not is_contact(item.text):
+                spans.update(item.spans)
         windows = windows_of(self._tokenizer, text, query) if spans else ()
         states = ((window, hidden) for window, hidden, _ in self._run(windows))
         weights = self._weights(spans, states)
-        weighed = [
-            replace(
-                item, relevance=max((weights.get(span, 0.0) for span in item.spans), default=0.0)
-            )
-            for item in found
-        ]
+        weighed = []
+        for item in found:
+            relevance = max((weights.get(span, 0.0) for span in item.spans), default=0.0)
+            weighed.append(replace(item, relevance=relevance))
         return lower_for_other_people(weighed)
 
     def _run(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Floats, Floats]]:
@@ -228,10 +212,8 @@ class Reader:
     ) -> dict[Labelled, dict[str, float]]:
         """Return the probability of each owner by span, for people named in the same window.
 
-        Args:
-            names: spans of people to their names.
-            firsts: names to their first start in the text.
-            windows: result of `pool_by_window`.
+        `names` are those of the spans of people, `firsts` their first starts in the text, and
+        `windows` the result of `pool_by_window`.
         """
         scores: dict[Labelled, dict[str, float]] = {}
         for _, placed in windows:
@@ -247,13 +229,11 @@ class Reader:
                 for name in people:
                     gaps = [(place - there, person) for there, person in mentions[name]]
                     gap, person = min(gaps, key=lambda item: abs(item[0]))
-                    score = self._owner_score(own, person, gap)
+                    distance = self._heads["distance"][bucket(gap)]
+                    pair = np.concatenate([own, person, own * person, distance])
+                    score = _sigmoid(self._mlp("owner", pair))
                     known[name] = max(known.get(name, 0.0), score)
         return scores
-
-    def _owner_score(self, own: Floats, person: Floats, gap: int) -> float:
-        distance = self._heads["distance"][bucket(gap)]
-        return _sigmoid(self._mlp("owner", np.concatenate([own, person, own * person, distance])))
 
     def _mlp(self, name: str, seen: Floats) -> float:
         hidden = self._heads[f"{name}.0.weight"] @ seen + self._heads[f"{name}.0.bias"]
@@ -274,14 +254,11 @@ def is_kept(item: FoundEntity, threshold: float) -> bool:
 
 
 def lower_for_other_people(found: Sequence[FoundEntity]) -> list[FoundEntity]:
-    """Lower the relevance of entities of people that the query is not about.
+    """Lower the relevance, as the network gave it, of entities of people the query is not about.
 
     The relevance of a name is the probability that the query is about that person. `_PERSON` times
     the difference between the highest log-odds of any person and the highest log-odds of an
     entity's owners is subtracted from the entity's log-odds. Names get relevance 0.
-
-    Args:
-        found: entities with the relevance from the network, names included.
     """
     people: dict[str, float] = {}
     for item in found:
@@ -350,10 +327,7 @@ def decode(
 ) -> list[Labelled]:
     """Return the spans of the best label sequence, one label per word; none crosses a line.
 
-    Args:
-        text: text of the windows.
-        windows: windows in order, each with label scores (subwords, labels).
-        transitions: those of a CRF head, or `default_transitions`.
+    The windows of the text come in order, each with label scores (subwords, labels).
     """
     words: list[Place] = []
     scores: list[Floats] = []
@@ -393,13 +367,8 @@ def pool_by_window(
 ) -> Iterator[tuple[Floats, dict[_Span, tuple[int, Floats]]]]:
     """Average the hidden states of each span in each window.
 
-    Args:
-        spans: spans of the text, in any order.
-        states: windows of the text in order, each with its hidden states.
-
-    Yields:
-        The hidden states of a window, and a dict from each span in it to its first subword and
-        the mean of its states.
+    Yields the hidden states of a window, and a dict from each span in it to its first subword and
+    the mean of its states.
     """
     ordered = sorted(spans)
     for window, hidden in states:
@@ -420,18 +389,13 @@ def _merge(
     owners: Mapping[Labelled, tuple[str, ...]],
 ) -> list[FoundEntity]:
     """Join spans of the same text, type and owners to one entity."""
-    groups: dict[tuple[str, PiiType, tuple[str, ...]], list[Labelled]] = {}
-    for span in spans:
-        key = (text[span[0] : span[1]], span[2], owners[span])
-        groups.setdefault(key, []).append(span)
+    groups: dict[tuple[str, PiiType, tuple[str, ...]], list[Place]] = {}
+    for start, end, kind in spans:
+        key = (text[start:end], kind, owners[start, end, kind])
+        groups.setdefault(key, []).append((start, end))
     return [
-        FoundEntity(
-            text=value,
-            type=pii_type,
-            spans=tuple((start, end) for start, end, _ in own),
-            owners=names,
-        )
-        for (value, pii_type, names), own in groups.items()
+        FoundEntity(value, kind, tuple(places), names)
+        for (value, kind, names), places in groups.items()
     ]
 
 

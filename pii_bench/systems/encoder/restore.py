@@ -31,10 +31,6 @@ _QUANTISED: Final = "_quantized"
 def restore(reader: JointReader, *folders: Path) -> None:
     """Load the mean of the weights that `network.export` wrote to the folders.
 
-    Args:
-        reader: network of the same pretrained model and head.
-        folders: folders with the graph and the heads.
-
     Raises:
         InputFileError: a folder lacks weights of the reader, or has them in another shape.
     """
@@ -50,15 +46,11 @@ def _weights(reader: JointReader, folder: Path) -> dict[str, torch.Tensor]:
             heads = dict(file)
     except (OSError, ValueError) as error:
         raise InputFileError(folder, "holds no trained encoder") from error
-    found = {name: torch.tensor(weights) for name, weights in _of_graph(graph).items()}
-    found |= {
-        name: torch.tensor(heads[name]) for name in heads if name.startswith(("relevance", "owner"))
-    }
-    found["distance.weight"] = torch.tensor(heads["distance"])
+    weights = {**_of_graph(graph), **heads, "distance.weight": heads["distance"]}
+    found = {name: torch.tensor(weight) for name, weight in weights.items()}
     if reader.crf is not None and "crf.start" in heads:
-        found["crf.start"] = torch.tensor(heads["crf.start"]) - reader.crf.forbidden_start
-        found["crf.pairs"] = torch.tensor(heads["crf.pairs"]) - reader.crf.forbidden
-        found["crf.end"] = torch.tensor(heads["crf.end"])
+        found["crf.start"] -= reader.crf.forbidden_start
+        found["crf.pairs"] -= reader.crf.forbidden
     # The pooler of the text models is unused, so the graph lacks it.
     own = {name: weight for name, weight in reader.state_dict().items() if ".pooler." not in name}
     if missing := sorted(own.keys() - found.keys()):
@@ -77,26 +69,26 @@ def _of_graph(graph: Any) -> dict[str, Floats]:
     the bias that is added to the product.
     """
     stored = {array.name: numpy_helper.to_array(array) for array in graph.initializer}
-    # Equal weights are stored once, and some are stored in 16 bits.
-    same = {
-        node.output[0]: node.input[0] for node in graph.node if node.op_type in {"Identity", "Cast"}
-    }
-    stored |= {name: stored[other] for name, other in same.items() if other in stored}
+    for node in graph.node:
+        # Equal weights are stored once, and some are stored in 16 bits.
+        if node.op_type in {"Identity", "Cast"} and node.input[0] in stored:
+            stored[node.output[0]] = stored[node.input[0]]
     weights = {
         name.removesuffix(_QUANTISED): _floats(name, stored)
         for name in stored
         if not name.endswith(("_scale", "_zero_point"))
     }
-    made_by = {name: node for node in graph.node for name in node.output}
     named = {
         name.removeprefix(_PREFIX): weight
         for name, weight in weights.items()
         if name.startswith(_PREFIX)
     }
+    made_by = {name: node for node in graph.node for name in node.output}
     for node in graph.node:
-        for bias in node.input:
-            if node.op_type == "Add" and bias in stored and bias.endswith(".bias"):
-                (product,) = (name for name in node.input if name != bias)
+        if node.op_type != "Add":
+            continue
+        for bias, product in (node.input, reversed(node.input)):
+            if bias in stored and bias.endswith(".bias"):
                 matrix = _matrix(product, made_by, weights)
                 if matrix is not None:
                     name = bias.removeprefix(_PREFIX).removesuffix("bias") + "weight"

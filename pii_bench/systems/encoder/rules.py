@@ -52,16 +52,14 @@ def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     """
     dates = [match.span() for match in _DATES.finditer(text)]
     numbers = [match.span() for match in _NUMBERS.finditer(text)]
-    whole = [
-        _tidy(
-            text,
-            _extend(
-                _extend(span, numbers if span[2] in _NUMBERED else ()),
-                dates if span[2] is PiiType.DATETIME else (),
-            ),
-        )
-        for span in spans
-    ]
+    whole = []
+    for span in spans:
+        start, end, kind = span
+        if kind in _NUMBERED:
+            start, end = _extend(start, end, numbers)
+        if kind is PiiType.DATETIME:
+            start, end = _extend(start, end, dates)
+        whole.append(_tidy(text, start, end, kind))
     found: list[Labelled] = []
     for start, end, kind in sorted(whole):
         if not any(map(str.isalnum, text[start:end])):
@@ -73,20 +71,18 @@ def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     return found
 
 
-def _extend(span: Labelled, places: Sequence[tuple[int, int]]) -> Labelled:
+def _extend(start: int, end: int, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Extend a span by the places it overlaps, which are sorted and do not overlap each other."""
-    start, end, kind = span
-    for number in range(bisect_right(places, start, key=itemgetter(1)), len(places)):
-        begin, stop = places[number]
+    first = bisect_right(places, start, key=itemgetter(1))
+    for begin, stop in places[first:]:
         if begin >= end:
             break
         start, end = min(start, begin), max(end, stop)
-    return start, end, kind
+    return start, end
 
 
-def _tidy(text: str, span: Labelled) -> Labelled:
+def _tidy(text: str, start: int, end: int, kind: PiiType) -> Labelled:
     """Strip "no." before a number and stray punctuation, and balance the brackets."""
-    start, end, kind = span
     if kind is PiiType.CODE and (match := _NUMBER_OF.match(text, start, end)):
         start = match.end()
     while start < end and not _may_be(text[start], _FIRST):
@@ -115,7 +111,6 @@ _NAMED: Final = frozenset({PiiType.PER, PiiType.ORG, PiiType.LOC})
 # A name may begin or end with a word that alone is an origin or a trade ("Scottish Greens").
 _IN_NAMES: Final = _NAMED | {PiiType.DEM}
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_SHORTEST: Final = 3
 # Capitalised words next to or inside names that are not names themselves.
 _NO_NAMES: Final = frozenset(
     {
@@ -153,11 +148,8 @@ def with_whole_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
         following = spans[number + 1][0] if number + 1 < len(spans) else len(text)
         span = start, end, kind
         if kind in _NAMED:
-            span = (
-                _extend_left(text, start, before),
-                _extend_right(text, end, following, kind),
-                kind,
-            )
+            left = _extend_left(text, start, before)
+            span = left, _extend_right(text, end, following, kind), kind
         if whole and _are_one_name(text, whole[-1], span):
             longer = max(whole[-1], span, key=lambda each: each[1] - each[0])
             whole[-1] = whole[-1][0], span[1], longer[2]
@@ -217,9 +209,7 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     lower case. It is skipped before a capitalised word outside all spans, where it belongs to
     another name ("Wilk Street").
     """
-    taken = bytearray(len(text))
-    for start, end, _ in spans:
-        taken[start:end] = b"\1" * (end - start)
+    taken = {place for start, end, _ in spans for place in range(start, end)}
     parts = {
         part
         for start, end, kind in spans
@@ -229,7 +219,7 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     alone = [
         match
         for match in _WORD.finditer(text)
-        if match[0] in parts and not any(taken[slice(*match.span())])
+        if match[0] in parts and taken.isdisjoint(range(*match.span()))
     ]
     if not alone:
         return [*spans]
@@ -243,12 +233,9 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
 
 def whole_names(names: Iterable[str]) -> dict[str, str]:
-    """Map each name to the longer name that contains all its words.
+    """Map each name of a text to the longer name that contains all its words.
 
     A name maps to itself if no longer name, or more than one, contains its words.
-
-    Args:
-        names: normalised names of one text.
     """
     words = {name: frozenset(_WORD.findall(name)) for name in names}
     whole: dict[str, str] = {}
@@ -265,17 +252,17 @@ def _parts(name: str) -> list[str]:
     return [
         word
         for word in words
-        if len(word) >= _SHORTEST
+        if len(word) >= 3
         and word[0].isupper()
         and word[1:].islower()
         and word.lower() not in _NO_NAMES
     ]
 
 
-def _name_continues(text: str, end: int, taken: bytearray) -> bool:
+def _name_continues(text: str, end: int, taken: set[int]) -> bool:
     """Return True if a capitalised word outside all spans follows."""
     gap = _BEFORE_A_NAME_GOES_ON.match(text, end)
-    return gap is not None and text[gap.end()].isupper() and not taken[gap.end()]
+    return gap is not None and text[gap.end()].isupper() and gap.end() not in taken
 
 
 def _is_card(text: str) -> bool:
@@ -288,10 +275,7 @@ def _is_iban(text: str) -> bool:
     return int("".join(str(int(c, 36)) for c in bare[4:] + bare[:4])) % 97 == 1
 
 
-def _always(_: str) -> bool:
-    return True
-
-
+# Each pattern with a test of what it matches; `bool` accepts every match.
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]] = (
     # Words without @ match as well: this reads each once instead of trying again at each letter.
     (re.compile(r"[\w.%+-]++(?:(?<=\w)@\w[\w-]*(?:\.[\w-]*\w)+)?"), lambda text: "@" in text),
@@ -300,14 +284,14 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]] = (
         re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"),
         lambda text: is_ip_address(text) and len(text) > len("1:2:3:4"),
     ),
-    (re.compile(r"(?<!\w)[0-9a-f]{32,128}(?!\w)", re.IGNORECASE), _always),
+    (re.compile(r"(?<!\w)[0-9a-f]{32,128}(?!\w)", re.IGNORECASE), bool),
     (
         re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)"),
         _is_iban,
     ),
     (re.compile(r"(?<![\w-])\d{4}([ -]?)\d{4}\1\d{4}\1\d{4}(?![\w-])"), _is_card),
-    (re.compile(r"(?<![\w+])\+\d{1,3}(?:[ .()-]{0,2}\d){7,12}(?!\w)"), _always),
-    (re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"), _always),
+    (re.compile(r"(?<![\w+])\+\d{1,3}(?:[ .()-]{0,2}\d){7,12}(?!\w)"), bool),
+    (re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"), bool),
 )
 
 
@@ -353,14 +337,14 @@ def may_need_contact(query: str) -> bool:
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     """Add the codes found by `fixed_forms`; they replace the spans they overlap."""
-    taken = bytearray(len(text))
-    fixed: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    fixed: list[Labelled] = []
     for start, end in fixed_forms(text):
-        if not any(taken[start:end]):
-            taken[start:end] = b"\1" * (end - start)
-            fixed.append((start, end))
-    kept = [span for span in spans if not any(taken[span[0] : span[1]])]
-    return sorted([*kept, *((start, end, PiiType.CODE) for start, end in fixed)])
+        if taken.isdisjoint(range(start, end)):
+            taken.update(range(start, end))
+            fixed.append((start, end, PiiType.CODE))
+    kept = [span for span in spans if taken.isdisjoint(range(span[0], span[1]))]
+    return sorted([*kept, *fixed])
 
 
 def without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:

@@ -48,22 +48,16 @@ class Settings:
     """Training settings.
 
     Attributes:
-        head: labelling head.
-        frozen: whether the encoder's weights are not trained.
         learning_rate: peak learning rate of the encoder.
         head_factor: learning rate of the heads as a multiple of the encoder's.
-        batch: number of windows in a training step.
         epochs: number of epochs; 0 keeps the initial weights.
         warmup: share of the steps in which the learning rate rises to its peak.
-        weight_decay: weight decay of AdamW.
         unasked: share of samples used without their query, so that detection learns from bare text.
         patience: epochs without a better dev score after which training stops.
         half: whether to train in bfloat16, which is fast on recent processors.
         augmented: share of samples that are added a second time, rewritten.
-        kinds: kinds of rewriting, see `augment.KINDS`.
         joined: number of conversations made of several samples, as a share of the samples.
         cut: number of excerpts of one to three sentences, as a share of the samples.
-        seed: seed of the initial weights, the augmentation and the order of the windows.
     """
 
     head: Head = "linear"
@@ -86,11 +80,9 @@ class Settings:
 
 @dataclass(slots=True)
 class Mention:
-    """A gold mention of an entity in a window.
+    """A gold mention of an entity in a window, from subword `start` to before `end`.
 
     Attributes:
-        start: index of its first subword in the window.
-        end: index after its last subword.
         named: id of the person whose name it is, or None if it is not a name.
         owners: ids of the subjects it belongs to.
         needed: 1 or 0, or `IGNORED` without a query; for a name in a text about several people,
@@ -106,13 +98,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A mention that is not a name, with the nearest name of a person.
+    """A mention that is not a name, with the nearest name of a person, both by index.
 
-    Attributes:
-        mention: index of the mention.
-        name: index of the mention that is the person's name.
-        distance: bucket of the distance from the name to the mention.
-        owned: 1 if the mention belongs to the person, else 0.
+    `distance` is its bucket; `owned` is 1 if the mention belongs to the person, else 0.
     """
 
     mention: int
@@ -123,12 +111,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A window with gold labels.
+    """A window with a label for each subword, `IGNORED` unless it begins a word of the text.
 
-    Attributes:
-        labels: label of each subword of the window, `IGNORED` unless it begins a word of the text.
-        mentions: the mentions in the window.
-        pairs: pairs of these mentions; none unless the window has names of several people.
+    There are pairs of the mentions only if the window has names of several people.
     """
 
     window: Window
@@ -138,13 +123,7 @@ class Example:
 
 
 def examples_of(tokenizer: Tokenizer, sample: Sample, *, with_query: bool) -> Iterator[Example]:
-    """Yield the windows of a sample as examples.
-
-    Args:
-        tokenizer: tokenizer of the encoder.
-        sample: sample with entity spans.
-        with_query: whether the query precedes the text.
-    """
+    """Yield the windows of a sample, in which the query may precede the text, as examples."""
     query = (sample.query or "") if with_query else ""
     for window in windows_of(tokenizer, sample.description, query):
         yield _example(window, sample, has_query=bool(query))
@@ -262,12 +241,11 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
         # The order of the draws decides the examples: changing it changes the trained weights.
         chance = random.Random(settings.seed)
         rewritten: list[Sample] = []
-        if settings.kinds:
-            for sample in samples:
-                if chance.random() < settings.augmented:
-                    new = augmented(sample, settings.kinds, chance)
-                    if new is not None:
-                        rewritten.append(new)
+        for sample in samples if settings.kinds else ():
+            if chance.random() < settings.augmented:
+                new = augmented(sample, settings.kinds, chance)
+                if new is not None:
+                    rewritten.append(new)
         self._examples: list[Example] = []
         for sample in [*samples, *rewritten]:
             with_query = chance.random() >= settings.unasked
@@ -286,14 +264,7 @@ class Examples(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 class JointTrainer(Trainer):
-    """A `Trainer` that scores dev with the benchmark's metrics, with a learning rate for the heads.
-
-    Args:
-        dev: samples for choosing the epoch.
-        tokenizer: file of the encoder's tokenizer.
-        settings: training settings.
-        arguments: further arguments of `Trainer`.
-    """
+    """A `Trainer` that scores dev by the benchmark, and has a learning rate for the heads."""
 
     def __init__(
         self, dev: Sequence[Sample], tokenizer: Path, settings: Settings, **arguments: Any
@@ -344,23 +315,15 @@ def train(
     work: Path,
     start: Sequence[Path] = (),
 ) -> Measured:
-    """Train, and export the epoch with the best dev score.
+    """Train, export the epoch with the best dev score, and return the scores of what is exported.
 
-    Args:
-        checkpoint: folder of a BERT-like model with its `tokenizer.json`, or the GGUF file of a
-            decoder, which includes its tokenizer.
-        data: samples with spans and queries.
-        out: output folder of the graph, heads, tokenizer and training log.
-        settings: training settings.
-        work: folder of the checkpoints; training resumes from the last one.
-        start: folders of trained encoders with the same checkpoint and head. Training starts from
-            the mean of their weights (model soups, Wortsman et al. 2022).
-
-    Returns:
-        The dev scores of the exported files.
+    The checkpoint is the folder of a BERT-like model with its `tokenizer.json`, or the GGUF file of
+    a decoder, which includes its tokenizer. Training resumes from the last checkpoint in `work`, or
+    begins with the mean of the weights of the encoders in `start` (model soups, Wortsman et al.
+    2022).
 
     Raises:
-        InputFileError: If a folder in `start` has no encoder of this checkpoint and head.
+        InputFileError: a folder in `start` has no encoder of this checkpoint and head.
     """
     train_samples = [sample for samples in data.train.values() for sample in samples]
     dev_samples = [sample for samples in data.dev.values() for sample in samples]

@@ -63,15 +63,11 @@ def windows_of(
 
     Lone surrogates, which tokenizers refuse, count as U+FFFD. Emoji count as spaces, because the
     tokenizer makes one unknown word of an emoji and the word next to it.
-
-    Args:
-        tokenizer: tokenizer of the encoder.
-        text: text to split.
-        query: question about the text, or empty.
-        max_tokens: subwords of a window, more than those of the query and the overlap.
     """
     text, query = _tokenizable(text), _tokenizable(query)
-    opening, between = _marks(tokenizer)
+    opening = _first_known(tokenizer, "[CLS]", "<s>", "<|im_start|>")
+    # After the query and after the text.
+    between = _first_known(tokenizer, "[SEP]", "</s>", "<|im_end|>")
     asked = tokenizer.encode(query, add_special_tokens=False).ids[:_QUERY_TOKENS]
     head = (*opening, *asked, *between)
     encoding = tokenizer.encode(text, add_special_tokens=False)
@@ -108,11 +104,10 @@ def _tokenizable(text: str) -> str:
     return _PICTURE.sub(lambda match: " " * len(match[0]), encodable_in_place(text))
 
 
-def _marks(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """Return the id that opens a window, and the one after its query and after its text."""
-    opening = [tokenizer.token_to_id(name) for name in ("[CLS]", "<s>", "<|im_start|>")]
-    between = [tokenizer.token_to_id(name) for name in ("[SEP]", "</s>", "<|im_end|>")]
-    return [t for t in opening if t is not None][:1], [t for t in between if t is not None][:1]
+def _first_known(tokenizer: Tokenizer, *names: str) -> list[int]:
+    """Return the id of the first of the names that the tokenizer has, if it has any."""
+    ids = [tokenizer.token_to_id(name) for name in names]
+    return [number for number in ids if number is not None][:1]
 
 
 def spelled_of(windows: Sequence[Window]) -> list[list[list[int]]]:

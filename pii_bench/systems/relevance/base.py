@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entity that a query may need.
-
-    Attributes:
-        text: text in the description.
-        type: one of the seven types, gold or predicted.
-        start: first occurrence, in code points.
-    """
+    """An entity that a query may need; `start` is its first occurrence, in code points."""
 
     text: str
     type: str
@@ -79,11 +73,9 @@ def choose(
 ) -> list[str]:
     """Return the texts of the candidates that reach the threshold, each once, in order."""
     scores = system.scores(query, description, candidates)
-    chosen: dict[str, None] = {}
-    for candidate, score in zip(candidates, scores, strict=True):
-        if score >= system.threshold:
-            chosen[candidate.text] = None
-    return list(chosen)
+    scored = zip(candidates, scores, strict=True)
+    chosen = [candidate.text for candidate, score in scored if score >= system.threshold]
+    return list(dict.fromkeys(chosen))
 
 
 def without_names(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -96,9 +88,7 @@ def relative_scores(
 ) -> list[float]:
     """Return scores minus their mean, because some queries resemble all candidates more.
 
-    Args:
-        candidates: candidates of one sample.
-        scores: scores of all candidates but names, which get `NEVER` and are not in the mean.
+    `scores` lacks the names, which get `NEVER` and are not in the mean.
     """
     counted = [scores[candidate] for candidate in candidates if candidate in scores]
     mean = math.fsum(counted) / len(counted) if counted else 0.0
@@ -110,13 +100,7 @@ THRESHOLDS: Final = DATA / "models" / "relevance" / "thresholds.json"
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """The candidates of one sample with their scores.
-
-    Attributes:
-        texts: texts of the candidates.
-        scores: one per candidate.
-        needed: texts of the related entities.
-    """
+    """The texts of the candidates of one sample, their scores, and the texts that are needed."""
 
     texts: tuple[str, ...]
     scores: tuple[float, ...]
@@ -140,7 +124,7 @@ def best_threshold(samples: Sequence[ScoredSample]) -> float:
     It is the mean of two successive scores, so that rounding does not change a choice.
 
     Raises:
-        PiiBenchError: If every candidate is a person's name.
+        PiiBenchError: every candidate is a person's name.
     """
     samples_with: dict[float, set[int]] = {}
     for index, sample in enumerate(samples):
@@ -168,17 +152,17 @@ def share_threshold(samples: Sequence[ScoredSample]) -> float:
     """Return the threshold by which uniform scores choose as many candidates as are needed.
 
     Raises:
-        PiiBenchError: If every candidate is a person's name.
+        PiiBenchError: every candidate is a person's name.
     """
-    candidates = needed = 0
-    for sample in samples:
-        for text, score in zip(sample.texts, sample.scores, strict=True):
-            if score > NEVER:
-                candidates += 1
-                needed += text in sample.needed
-    if not candidates:
+    needed = [
+        text in sample.needed
+        for sample in samples
+        for text, score in zip(sample.texts, sample.scores, strict=True)
+        if score > NEVER
+    ]
+    if not needed:
         raise _no_candidates()
-    return 1 - needed / candidates
+    return 1 - sum(needed) / len(needed)
 
 
 def _no_candidates() -> PiiBenchError:
@@ -189,7 +173,7 @@ def read_thresholds(path: Path = THRESHOLDS) -> Mapping[str, Mapping[str, Any]]:
     """Return, by system, what the file stores: `threshold`, and how it was fitted.
 
     Raises:
-        InputFileError: If the file cannot be read or does not have this form.
+        InputFileError: the file cannot be read or does not have this form.
     """
     return read_object(path, "thresholds of relevance systems", _check_thresholds)
 
@@ -207,11 +191,7 @@ _SEED: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Gives every candidate the same score, names included (`Relevance`).
-
-    Attributes:
-        score: 1 chooses all, so that nothing is masked; 0 chooses none, so that all is masked.
-    """
+    """Gives every candidate the same score, names included (`Relevance`): 1 chooses all, 0 none."""
 
     name: str
     score: float
@@ -236,10 +216,8 @@ class Constant:
 class RandomChoice:
     """Scores candidates at random, uniformly from 0 to 1; never chooses a name (`Relevance`).
 
-    A score depends only on seed, query and candidate, not on earlier draws.
-
-    Attributes:
-        threshold: 1 minus the probability that a candidate is chosen.
+    A score depends only on seed, query and candidate, not on earlier draws. The threshold is 1
+    minus the probability that a candidate is chosen.
     """
 
     threshold: float

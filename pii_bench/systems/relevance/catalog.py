@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import read_native
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A system whose threshold is fitted on dev.
-
-    Attributes:
-        build: builds the system with a threshold.
-        rule: finds the threshold.
-        extra: True if the system needs an optional extra.
-    """
+    """A system whose threshold is fitted on dev, by a rule; `extra` if it needs an extra."""
 
     build: Callable[[float], Relevance]
     rule: Callable[[Sequence[ScoredSample]], float] = best_threshold
@@ -74,14 +68,12 @@ def build_relevance(name: str) -> Relevance:
     """Build a relevance system; those of `FITTED` have the threshold stored in `THRESHOLDS`.
 
     Raises:
-        UnknownNameError: If there is no such system.
-        MissingExtraError: If a package that it needs is not installed.
-        InputFileError: If its threshold or its weights are missing or broken.
+        UnknownNameError: there is no such system.
+        MissingExtraError: a package that it needs is not installed.
+        InputFileError: its threshold or its weights are missing or broken.
     """
-    if name == "all":
-        return Constant(name, 1.0)
-    if name == "none":
-        return Constant(name, 0.0)
+    if name in {"all", "none"}:
+        return Constant(name, 1.0 if name == "all" else 0.0)
     if name == ENCODER:
         from pii_bench.systems.encoder import EncoderScorer
 
@@ -98,13 +90,7 @@ def build_relevance(name: str) -> Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted threshold.
-
-    Attributes:
-        threshold: minimum score of a needed entity.
-        f1: macro F1 on the samples of the fit.
-        identity: identity of the system without the threshold.
-    """
+    """A fitted threshold, its macro F1, and the identity of the system without the threshold."""
 
     threshold: float
     f1: float
@@ -115,9 +101,9 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     """Fit the threshold of a system of `FITTED` on the samples of dev that have a query.
 
     Raises:
-        UnknownNameError: If there is no such system, or it has no threshold to fit.
-        MissingExtraError: If a package that it needs is not installed.
-        PiiBenchError: If there is no sample with a query, or no candidate.
+        UnknownNameError: there is no such system, or it has no threshold to fit.
+        MissingExtraError: a package that it needs is not installed.
+        PiiBenchError: there is no sample with a query, or no candidate.
     """
     _require_fitted(name)
     system = FITTED[name].build(0.0)
@@ -135,9 +121,9 @@ def fit_thresholds(
     """Fit systems of `FITTED` on dev files and write their thresholds; keep those of others.
 
     Raises:
-        InputFileError: If a file is missing or broken.
-        ResultsError: If the thresholds cannot be written.
-        PiiBenchError: As for `fit`.
+        InputFileError: a file is missing or broken.
+        ResultsError: the thresholds cannot be written.
+        PiiBenchError: as for `fit`.
     """
     for name in names:
         _require_fitted(name)
@@ -145,7 +131,13 @@ def fit_thresholds(
     fits = {name: fit(name, samples) for name in names}
     hashes = {file.stem: sha256_of(file) for file in dev}
     stored = dict(read_thresholds(path)) if path.exists() else {}
-    stored |= {name: _to_record(fitted, hashes) for name, fitted in fits.items()}
+    for name, fitted in fits.items():
+        stored[name] = {
+            "threshold": fitted.threshold,
+            "dev_f1": round(fitted.f1, 4),
+            "dev_sha256": hashes,
+            **fitted.identity,
+        }
     write_whole(path, json.dumps(stored, indent=2, sort_keys=True) + "\n")
     return fits
 
@@ -164,12 +156,3 @@ def _score(system: Relevance, sample: Sample) -> ScoredSample:
         scores=tuple(system.scores(sample.query or "", sample.description, candidates)),
         needed=frozenset(need.text for need in sample.related),
     )
-
-
-def _to_record(fitted: Fit, hashes: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "threshold": fitted.threshold,
-        "dev_f1": round(fitted.f1, 4),
-        "dev_sha256": dict(hashes),
-        **fitted.identity,
-    }

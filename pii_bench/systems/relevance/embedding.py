@@ -39,11 +39,7 @@ class Encoder(Protocol):
         """Package and version, hash of the weights, and version of the runtime if there is one."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return vectors of length 1, shape (texts, dimensions).
-
-        Args:
-            texts: at least one text, none of them blank.
-        """
+        """Return vectors of length 1, shape (texts, dimensions), of texts that are not blank."""
 
 
 class WordLlamaEncoder:
@@ -119,10 +115,6 @@ def _check(path: Path, sha256: str) -> None:
         raise InputFileError(path, f"SHA-256 is {found}, pinned is {sha256}")
 
 
-# About the spread of the cosines of a clause with the categories.
-_TEMPERATURE: Final = 0.1
-
-
 class EmbeddingRelevance:
     """Scores a candidate by the similarity of the query to its likely categories (`Relevance`).
 
@@ -134,11 +126,6 @@ class EmbeddingRelevance:
     candidates.
 
     Comparing the query with the clause directly would not do, because they often share no words.
-
-    Args:
-        name: name in results.
-        encoder: encoder of queries, clauses and categories.
-        threshold: minimum score of a needed entity.
     """
 
     def __init__(self, name: str, encoder: Encoder, threshold: float) -> None:
@@ -190,11 +177,13 @@ def _expected(values: NDArray[np.float32], cosines: NDArray[np.float32]) -> floa
     """Return the mean of values, weighted by a softmax over cosines."""
     import numpy as np
 
-    weights = np.exp((cosines - cosines.max()) / _TEMPERATURE)
+    # The temperature is about the spread of the cosines of a clause with the categories.
+    weights = np.exp((cosines - cosines.max()) / 0.1)
     return float(weights @ values / weights.sum())
 
 
 def _unit(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Stack vectors and scale each to length 1."""
     import numpy as np
 
     stacked = np.stack(vectors)

@@ -137,9 +137,6 @@ KEYWORDS_SHA256: Final = hashlib.sha256(json.dumps(KEYWORDS).encode()).hexdigest
 """Hash for the identity of systems that use the words."""
 
 
-_NAMED_IN_CLAUSE: Final = 0.5
-_SHARED_WORD: Final = 0.1
-
 _WORD: Final = re.compile(r"[^\W_]+")
 _FUNCTION_WORDS: Final = frozenset(
     """
@@ -193,9 +190,7 @@ class KeywordRelevance:
             categories = named.intersection(CATEGORIES[PiiType(candidate.type)])
             in_clause = any(_PATTERNS[category].search(clause) for category in categories)
             shared = len(query_words & content_words(clause))
-            scores[candidate] = (
-                bool(categories) + _NAMED_IN_CLAUSE * in_clause + _SHARED_WORD * shared
-            )
+            scores[candidate] = bool(categories) + 0.5 * in_clause + 0.1 * shared
         return relative_scores(candidates, scores)
 
 
