@@ -42,22 +42,16 @@ DEFAULT_STRATEGY: Final = "naive"
 
 @dataclass(frozen=True, slots=True)
 class SystemOptions:
-    """The user's options besides the name.
+    """The user's options besides the name; None for the default.
 
     Attributes:
-        strategy: prompting strategy of a chat model; None for `DEFAULT_STRATEGY`.
-        max_tokens: length limit of a chat model's answers; None for the model's default.
         temperature: temperature of a chat model; `default` to send none; None for 0
             (`VOTE_TEMPERATURE` for strategies that vote), or to send none if the model accepts
             none.
         output: whether the prompt or a schema sets the form of a chat model's answers.
-        votes: draws per sample of a strategy that votes; None for `DEFAULT_VOTES`.
-        model: connection to a chat model.
-        calls: limits of its calls.
         label_map: file that replaces a detector's label map.
-        keep: how much the encoder leaves readable, one of `KEEP`; None for balanced.
-        taxonomy: taxonomy whose labels the strategy `json` asks for; None for the paper's.
-        shots: examples that `json` shows; None for none.
+        keep: how much the encoder leaves readable, one of `KEEP`.
+        taxonomy: taxonomy whose labels the strategy `json` asks for.
         chunk: characters per request of `json`; None for whole texts.
     """
 
@@ -180,11 +174,7 @@ def _unknown_name(name: str) -> UnknownNameError:
 
 
 def refuse_options(owner: str, options: Mapping[str, object]) -> None:
-    """Refuse options that the owner does not use.
-
-    Raises:
-        PiiBenchError: an option is not None.
-    """
+    """Raise a `PiiBenchError` for an option that is not None: the owner does not use it."""
     for option, value in options.items():
         if value is not None:
             raise PiiBenchError(f"{owner} does not use {option}: leave it out")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pii_bench.errors import PiiBenchError, UnknownNameError
 from pii_bench.files import sha256_of_value
@@ -33,17 +33,11 @@ if TYPE_CHECKING:
     from pii_bench.systems.detectors import Detector
     from pii_bench.systems.relevance.base import Relevance
 
-_CACHED_TEXTS: Final = 4096
-
 
 class DetectedEntities:
     """The entities that a detector finds.
 
     Results are cached, because detection and query-related read the same descriptions.
-
-    Args:
-        detector: finds the entities.
-        unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
     """
 
     oracle = False
@@ -53,7 +47,7 @@ class DetectedEntities:
         self.name = detector.name
         self.identity = detector.identity
         # A copy: a generator would be empty on the second use, and a list could change.
-        self._detect = lru_cache(_CACHED_TEXTS)(lambda text: tuple(_spans(detector, text)))
+        self._detect = lru_cache(4096)(lambda text: tuple(_spans(detector, text)))
 
     def inputs(self, sample: Sample) -> Mapping[str, Any]:
         """Return the parts of a sample that the answer depends on."""
@@ -84,8 +78,8 @@ def _spans(detector: Detector, text: str) -> Iterator[DetectedSpan]:
         try:
             start, end, pii_type = index(span.start), index(span.end), span.type
         except AttributeError:
-            kind = type(span).__name__
-            raise FaultError(f"returned {kind} from detect, not DetectedSpan") from None
+            what = f"returned {type(span).__name__} from detect, not DetectedSpan"
+            raise FaultError(what) from None
         except TypeError:
             raise FaultError("returned a span from detect whose offsets are no integers") from None
         if not isinstance(pii_type, str):
@@ -96,20 +90,13 @@ def _spans(detector: Detector, text: str) -> Iterator[DetectedSpan]:
         yield span
 
 
-@dataclass(frozen=True, slots=True)
 class _Gold:
-    """The properties that both gold parts share."""
-
-    name: str = GOLD
-    oracle: bool = True
-    unmasked_text_to: str = THIS_MACHINE
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        return {}
+    name = GOLD
+    oracle = True
+    unmasked_text_to = THIS_MACHINE
+    identity: ClassVar[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
 class GoldEntities(_Gold):
     """The gold entities."""
 
@@ -124,12 +111,7 @@ class GoldEntities(_Gold):
 
 
 class PredictedRelevance:
-    """The entities that a relevance system chooses.
-
-    Args:
-        relevance: scores the entities.
-        unmasked_text_to: recipient of the texts, see `SystemCard`; `THIS_MACHINE` if none.
-    """
+    """The entities that a relevance system chooses."""
 
     oracle = False
 
@@ -148,7 +130,6 @@ class PredictedRelevance:
         return choose(self.relevance, sample.query or "", sample.description, entities)
 
 
-@dataclass(frozen=True, slots=True)
 class GoldRelevance(_Gold):
     """The entities whose texts match a gold related entity; it adds none that were missed."""
 
@@ -225,7 +206,7 @@ class RelevanceSystem:
             task=Task.QUERY_RELATED,
             oracle=self.entities.oracle or self.relevance.oracle,
             settings=self.entities.identity,
-            unmasked_text_to=self._recipients(),
+            unmasked_text_to=self._recipients,
         )
 
     def request_hash(self, sample: Sample) -> str:
@@ -243,6 +224,7 @@ class RelevanceSystem:
     async def close(self) -> None:
         """Do nothing: there are no resources to release."""
 
+    @property
     def _recipients(self) -> str:
         recipients = {self.entities.unmasked_text_to, self.relevance.unmasked_text_to}
         if UNKNOWN_RECIPIENT in recipients:

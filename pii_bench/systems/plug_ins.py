@@ -82,11 +82,8 @@ _NO_ANSWERS: Final = (
 
 _PACKAGE: Final = Path(pii_bench.__file__).parent
 _STANDARD_LIBRARY: Final = Path(json.__file__).parents[1]
-_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 _OBJECTS: Final = "a list of objects with the members of System"
-
-_FACTORY: Final = "must be a callable without arguments that returns a sequence of Systems"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +91,8 @@ class PlugIn:
     """A third-party system: what its code returns is checked, and its exceptions are named.
 
     Exceptions of `respond` count as malformed answers. Their messages, which may quote the sample,
-    are dropped.
-
-    Attributes:
-        system: the third-party object.
-        source: SHA-256 of the source of the factory and its package, which is then part of the
-            system's identity; empty without a factory or a file.
+    are dropped. The SHA-256 of the source of the factory and its package is part of the system's
+    identity; it is empty without a factory or a file.
     """
 
     system: System
@@ -142,7 +135,7 @@ class PlugIn:
             ) from None
         if not isinstance(own, str):
             raise PiiBenchError(f"{self._name}: request_hash came with {_kind(own)}; allowed: str")
-        if not _is_ours(self.system):
+        if type(self.system).__module__.partition(".")[0] != pii_bench.__name__:
             # Else a hash of the id, or a constant, would give a sample the answer to another text.
             query = None if self.card.task is Task.DETECTION else sample.query
             own = json.dumps([own, sample.description, query])
@@ -188,20 +181,12 @@ class PlugIn:
         return f"system {self.card.model!r} ({self.card.prompt})"
 
 
-def _is_ours(system: System) -> bool:
-    return type(system).__module__.partition(".")[0] == pii_bench.__name__
-
-
 def _kind(value: object) -> str:
     return type(value).__name__
 
 
 def _check_card(card: SystemCard, owner: str) -> None:
-    """Check that the manifest of a run can hold a card.
-
-    Raises:
-        PiiBenchError: a part has a type or a value that a manifest cannot hold.
-    """
+    """Check that the manifest of a run can hold a card."""
     for part, kind in _CARD.items():
         value = getattr(card, part)
         if not isinstance(value, kind):
@@ -224,12 +209,13 @@ def _check_card(card: SystemCard, owner: str) -> None:
 
 
 def _checked(response: object, card: SystemCard) -> Response:
-    """Return a response as it will be read from its stored line.
-
-    Raises:
-        FaultError: the task has no response of this kind, or a part of it has a wrong type.
-    """
-    allowed, kind = _kinds(card), _kind(response)
+    """Return a response as it will be read from its stored line, if the task has such ones."""
+    allowed: tuple[type[Response], ...] = (Prediction, Completion)
+    if card.task is Task.MASKING:
+        allowed = (Prediction,)
+    elif card.task is Task.QUERY_RELATED or card.taxonomy is not None:
+        allowed = (Prediction, Completion, Draws)
+    kind = _kind(response)
     if not isinstance(response, allowed):
         names = " or ".join(each.__name__ for each in allowed)
         raise FaultError(f"returned {kind}, not {names}")
@@ -264,22 +250,10 @@ def _check_word(name: str, value: object, allowed: type[StrEnum]) -> None:
         raise RecordError(f"{name!r} must be one of {', '.join(allowed)}")
 
 
-def _kinds(card: SystemCard) -> tuple[type[Response], ...]:
-    """Return the kinds of response that a system's task has (`System.respond`)."""
-    if card.task is Task.MASKING:
-        return (Prediction,)
-    if card.task is Task.QUERY_RELATED or card.taxonomy is not None:
-        return Prediction, Completion, Draws
-    return Prediction, Completion
-
-
 def plug_ins(objects: object, source: str = "", *, owner: str = "systems") -> tuple[PlugIn, ...]:
-    """Return objects that a user made as plug-ins.
+    """Return objects that a user made as plug-ins; errors call their origin `owner`.
 
-    Args:
-        objects: the user's systems.
-        source: SHA-256 of the source of their factory; empty if there is none.
-        owner: what gives them, for errors.
+    `source` is the SHA-256 of the source of their factory, if they have one.
 
     Raises:
         PiiBenchError: there are no objects, one is no `System` or has a wrong card, or two answer
@@ -306,12 +280,11 @@ def plug_ins(objects: object, source: str = "", *, owner: str = "systems") -> tu
 
 def _lacking(given: object) -> list[str]:
     """Return the members of `System` that an object lacks."""
-    members = ("card", "request_hash", "respond", "close")
     absent = object()
-    # A property is there even if its code raises an AttributeError.
     return [
         name
-        for name in members
+        for name in ("card", "request_hash", "respond", "close")
+        # A property is there even if its code raises an AttributeError.
         if inspect.getattr_static(given, name, absent) is absent and not hasattr(given, name)
     ]
 
@@ -327,7 +300,10 @@ def load_plug_in(name: str, target: str) -> tuple[PlugIn, ...]:
     # Unlike `python -m`, the installed command does not import from the working directory.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
-    must = f"system {name!r}: {target} {_FACTORY}"
+    must = (
+        f"system {name!r}: {target} must be a callable without arguments that returns a sequence "
+        "of Systems"
+    )
     try:
         factory = _import(name, target)
         products = factory() if callable(factory) else None
@@ -360,9 +336,9 @@ def _class_and_line(error: Exception, *, in_folder: bool = True) -> str:
     places = [(Path(frame.filename), frame.lineno) for frame in frames]
     if isinstance(error, SyntaxError) and error.filename is not None:
         places.append((Path(error.filename), error.lineno))
-    foreign = [place for place in places if not place[0].is_relative_to(_PACKAGE)]
     if not places:
         return f"{_kind(error)} when it was called"
+    foreign = [place for place in places if not place[0].is_relative_to(_PACKAGE)]
     own = [place for place in foreign if not _is_library(place[0])]
     path, line = (own or foreign or places)[-1]
     return f"{_kind(error)} at {path if in_folder else path.name}:{line}"
@@ -371,7 +347,7 @@ def _class_and_line(error: Exception, *, in_folder: bool = True) -> str:
 def _is_library(path: Path) -> bool:
     return (
         path.is_relative_to(_STANDARD_LIBRARY)
-        or not _INSTALLED.isdisjoint(path.parts)
+        or not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
         or path.name.startswith("<frozen ")
     )
 

@@ -42,12 +42,8 @@ _PARTS: Final = {
 class Prediction:
     """The prediction for one sample; parts that the task does not ask for are None.
 
-    Attributes:
-        status: `ok` or `repaired`; with any other status, all parts are None.
-        subjects: (text, type) pairs of each predicted subject.
-        related: texts of the predicted related entities.
-        rewritten: rewritten description.
-        cut: True if the answer to a detection broke off, so that entities may be missing.
+    All parts are None with a status other than `ok` and `repaired`. Subjects are (text, type)
+    pairs. `cut` is True if the answer to a detection broke off, so that entities may be missing.
     """
 
     status: Status
@@ -61,23 +57,18 @@ class Prediction:
         return all(getattr(self, part) is not None for part in _PARTS[task])
 
 
-_KEYS: Final = frozenset({"id", "subjects", "related", "rewritten", "status"})
-
 _ANSWERS: Final = ("subjects", "related", "rewritten")
+_KEYS: Final = ("id", *_ANSWERS, "status")
 
 
 class PredictionsFile(Mapping[str, Prediction]):
     """A predictions file of any size, by sample id; predictions are read when they are used.
 
-    Opening checks every line; `require` raises what is wrong.
-
-    Args:
-        path: path of the file.
-        queried: id of every sample of the dataset to whether the sample has a query; if it has
-            none, only its `subjects` count.
+    Opening checks every line; `require` raises what is wrong. `queried` tells whether each sample
+    of the dataset has a query; if it has none, only its `subjects` count.
 
     Raises:
-        InputFileError: If the file cannot be read.
+        InputFileError: the file cannot be read.
     """
 
     def __init__(self, path: Path, queried: Mapping[str, bool]) -> None:
@@ -124,14 +115,11 @@ class PredictionsFile(Mapping[str, Prediction]):
         return [task for task, parts in _PARTS.items() if self._first_with.keys() >= set(parts)]
 
     def require(self, *, partial: bool = False) -> int:
-        """Check the file against the samples of the dataset, and return how many it lacks.
-
-        Args:
-            partial: True if samples may be missing.
+        """Check the file against the dataset, and return how many of its samples it lacks.
 
         Raises:
-            InputFileError: If lines are broken, ids are unknown, repeated or missing, a prediction
-                lacks a part that others have, or no line answers a task of the dataset.
+            InputFileError: lines are broken, ids are unknown, repeated or (unless `partial`)
+                missing, a prediction lacks a part that others have, or no line answers a task.
         """
         for sample_id, (line, _) in self._lines.items():
             if sample_id not in self._queried:
@@ -167,11 +155,8 @@ def read_predictions(path: Path, samples: Iterable[Sample]) -> PredictionsFile:
 def unknown_types(predictions: Mapping[str, Prediction]) -> Counter[str]:
     """Count the predicted types that are not among the seven."""
     known = {normalise_type(pii_type) for pii_type in PiiType}
-    return Counter(
-        pii_type
-        for pii_type in _types(predictions)
-        if pii_type and normalise_type(pii_type) not in known
-    )
+    given = filter(None, _types(predictions))
+    return Counter(each for each in given if normalise_type(each) not in known)
 
 
 def names_types(predictions: Mapping[str, Prediction]) -> bool:
@@ -204,7 +189,7 @@ def to_text(predictions: Mapping[str, Prediction]) -> str:
 def _read(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
-    for key in record.keys() - _KEYS:
+    for key in record.keys() - {*_KEYS}:
         # Other keys are allowed, but a key that resembles one of the format is a typing error.
         if near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8):
             raise RecordError(f"{owner}: unknown key {key!r}; did you mean {near[0]!r}?")
@@ -212,14 +197,10 @@ def _read(record: dict[str, Any]) -> tuple[str, Prediction]:
 
 
 def decode_prediction(record: dict[str, Any], owner: str) -> Prediction:
-    """Convert the JSON object of a prediction.
-
-    Args:
-        record: JSON object.
-        owner: name of the prediction in errors.
+    """Convert the JSON object of a prediction, which errors call `owner`.
 
     Raises:
-        RecordError: If a key is missing or has an invalid value.
+        RecordError: a key is missing or has an invalid value.
     """
     name = get(record, "status", str, owner) if "status" in record else "ok"
     if name not in set(Status):
@@ -227,7 +208,7 @@ def decode_prediction(record: dict[str, Any], owner: str) -> Prediction:
     status = Status(name)
     if not status.answered:
         return Prediction(status)
-    subjects = related = None
+    subjects = related = rewritten = None
     if record.get("subjects") is not None:
         subjects = tuple(
             _subject(value, f"{owner}, subjects[{number}]")
@@ -237,7 +218,6 @@ def decode_prediction(record: dict[str, Any], owner: str) -> Prediction:
         related = tuple(get(record, "related", list, owner))
         if not all(isinstance(text, str) for text in related):
             raise RecordError(f"{owner}: 'related' must be a list of strings")
-    rewritten = None
     if record.get("rewritten") is not None:
         rewritten = get(record, "rewritten", str, owner)
     if subjects is None and related is None and rewritten is None:
@@ -249,15 +229,13 @@ def decode_prediction(record: dict[str, Any], owner: str) -> Prediction:
 def _subject(value: object, owner: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, list):
         raise RecordError(f"{owner} must be a list of entities")
-    entities = get_objects({"entities": value}, "entities", owner)
-    return tuple((get(entity, "text", str, owner), _type(entity, owner)) for entity in entities)
-
-
-def _type(entity: dict[str, Any], owner: str) -> str:
-    """Return the type of an entity; empty for null (no type given)."""
-    if "type" in entity and entity["type"] is None:
-        return ""
-    return get(entity, "type", str, owner)
+    pairs = []
+    for entity in get_objects({"entities": value}, "entities", owner):
+        text = get(entity, "text", str, owner)
+        # Null if no type was given.
+        untyped = "type" in entity and entity["type"] is None
+        pairs.append((text, "" if untyped else get(entity, "type", str, owner)))
+    return tuple(pairs)
 
 
 def encode_prediction(prediction: Prediction) -> dict[str, Any]:

@@ -40,12 +40,6 @@ DEFAULT_VOTES: Final = 5
 VOTE_TEMPERATURE: Final = 0.7
 """The paper's temperature for PaLM-540B (with top-40 truncation) and GPT-3 (without)."""
 
-_REMOTE_TOKENS: Final = 2048
-# A confused small model writes to the limit.
-_LOCAL_TOKENS: Final = 512
-# Reasoning counts as part of the answer.
-_REASONING_TOKENS: Final = 16384
-
 _ENDS: Final = (
     re.compile(r"\n\s*\n\s*"),
     re.compile(r"\n\s*"),
@@ -88,7 +82,7 @@ class PromptedSystem:
         )
 
     def request(self, sample: Sample) -> Request:
-        """Return the request about a sample."""
+        """Return the only request about a sample."""
         return Request(
             sample_id=sample.id,
             prompt=self.prompt.name,
@@ -98,7 +92,7 @@ class PromptedSystem:
         )
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """Return the only request about a sample, as a tuple."""
+        """Return the request as a tuple, as `DrawnSystem` does."""
         return (self.request(sample),)
 
     def request_hash(self, sample: Sample) -> str:
@@ -144,12 +138,10 @@ class DrawnSystem:
     values are located in the whole text.
 
     With N concurrent samples, N times as many calls are in flight as a sample has requests.
-
-    Attributes:
-        number: draws per sample, or maximum characters per piece.
+    `number` is that of the draws, or the maximum characters per piece.
 
     Raises:
-        PiiBenchError: `number` is less than 1.
+        PiiBenchError: the number is less than 1.
     """
 
     prompted: PromptedSystem
@@ -245,11 +237,7 @@ def _cut(text: str, least: int, limit: int) -> int:
 
 
 def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
-    """Build the systems of a chat model for both tasks, or for the strategy's task alone.
-
-    Raises:
-        PiiBenchError: as `build_systems`.
-    """
+    """Build the systems of a chat model for both tasks, or for the strategy's task alone."""
     strategy = get_strategy(options.strategy or DEFAULT_STRATEGY)
     if options.label_map is not None:
         raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")
@@ -264,7 +252,11 @@ def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
     prompt = _load_prompt(strategy, options)
     provider, _, model_id = resolve(name).partition("/")
     card = find_card(provider, model_id)
-    model = _build_model(name, options)
+    model = build_model(name, options.model)
+    if model.endpoint is None:
+        refuse_call_limits(name, options.calls)
+    else:
+        model = options.calls.guard(model, listed_price(name, options.model.base_url))
     sampling = Sampling(
         temperature=_temperature(name, options.temperature, card),
         max_tokens=_max_tokens(name, options.max_tokens, provider, card),
@@ -284,14 +276,6 @@ def _load_prompt(strategy: Strategy, options: SystemOptions) -> Prompt:
     return load_prompt(
         strategy, output=options.output, taxonomy=options.taxonomy or PAPER, shots=options.shots
     )
-
-
-def _build_model(name: str, options: SystemOptions) -> Model:
-    model = build_model(name, options.model)
-    if model.endpoint is None:
-        refuse_call_limits(name, options.calls)
-        return model
-    return options.calls.guard(model, listed_price(name, options.model.base_url))
 
 
 def _voted(prompted: PromptedSystem, options: SystemOptions) -> DrawnSystem:
@@ -321,6 +305,8 @@ def _max_tokens(name: str, requested: int | None, provider: str, card: ModelCard
             raise PiiBenchError(f"{what}, but --max-tokens is {requested:,}")
         return requested
     if provider == LOCAL:
-        return _LOCAL_TOKENS
-    default = _REASONING_TOKENS if card is not None and card.reasons else _REMOTE_TOKENS
+        # A confused small model writes to the limit.
+        return 512
+    # Reasoning counts as part of the answer.
+    default = 16384 if card is not None and card.reasons else 2048
     return min(default, limit or default)
