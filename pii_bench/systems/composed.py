@@ -54,11 +54,7 @@ class DetectedEntities:
         return {"description": sample.description}
 
     def entities(self, sample: Sample) -> list[Candidate]:
-        """Return the detected texts, one per text and type, at their first positions.
-
-        Raises:
-            FaultError: the detector returned no spans, or a wrong one.
-        """
+        """Return the detected texts, one per text and type, at their first positions."""
         first: dict[tuple[str, str], int] = {}
         for span in self._detect(sample.description):
             first.setdefault((sample.description[span.start : span.end], span.type), span.start)
@@ -66,11 +62,7 @@ class DetectedEntities:
 
 
 def _spans(detector: Detector, text: str) -> Iterator[DetectedSpan]:
-    """Yield the spans of a detector, whose code may be foreign.
-
-    Raises:
-        FaultError: they are no spans, or one has wrong parts, is empty or is outside the text.
-    """
+    """Yield the spans of a detector, whose code may be foreign."""
     found: object = detector.detect(text)
     if not isinstance(found, Iterable):
         raise FaultError(f"returned {type(found).__name__} from detect, not spans")
@@ -252,14 +244,7 @@ def _identity(part: EntitySource | RelevanceSource, sample: Sample) -> dict[str,
 
 
 def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
-    """Build the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`.
-
-    Raises:
-        UnknownNameError: a part is unknown.
-        MissingExtraError: a dependency of a part is not installed.
-        InputFileError: a file of a part is missing or broken.
-        PiiBenchError: a label map is given to a part that takes none.
-    """
+    """Build the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`."""
     check_composed(name)
     detector, relevance_name = _split(name)
     relevance: RelevanceSource | None = None
@@ -276,11 +261,7 @@ def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
 
 
 def check_composed(name: str) -> None:
-    """Check the names of both parts without loading them.
-
-    Raises:
-        UnknownNameError: a part is unknown.
-    """
+    """Check the names of both parts without loading them."""
     detector, relevance = _split(name)
     if relevance is not None and relevance not in {*RELEVANCE, GOLD}:
         raise UnknownNameError("relevance system", relevance, [*RELEVANCE, GOLD])

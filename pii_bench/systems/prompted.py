@@ -139,9 +139,6 @@ class DrawnSystem:
 
     With N concurrent samples, N times as many calls are in flight as a sample has requests.
     `number` is that of the draws, or the maximum characters per piece.
-
-    Raises:
-        PiiBenchError: the number is less than 1.
     """
 
     prompted: PromptedSystem
@@ -181,12 +178,7 @@ class DrawnSystem:
         return hashlib.sha256(identity.encode()).hexdigest()
 
     async def respond(self, sample: Sample) -> Draws:
-        """Make all requests; if one fails, cancel the others.
-
-        Raises:
-            CallError: a request got no answer; a later run repeats all of them.
-            ProviderRefusedError: no sample will get an answer.
-        """
+        """Make all requests; if one fails, cancel the others."""
         try:
             async with asyncio.TaskGroup() as group:
                 draws = [

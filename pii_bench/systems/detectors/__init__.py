@@ -103,20 +103,12 @@ class LabelMap:
         return self.types[label]
 
     def check(self, labels: Iterable[str]) -> frozenset[PiiType]:
-        """Check that the map has all labels of a detector, and return their types.
-
-        Raises:
-            UnknownNameError: it lacks a label; of several, the error names the first.
-        """
+        """Check that the map has all labels of a detector, and return their types."""
         types = [self.type_of(label) for label in sorted(labels)]
         return frozenset(pii_type for pii_type in types if pii_type is not None)
 
     def spans(self, text: str, labelled: Iterable[tuple[int, int, str]]) -> list[DetectedSpan]:
-        """Convert (start, end, label) to clean spans of our types.
-
-        Raises:
-            UnknownNameError: the map lacks a label.
-        """
+        """Convert (start, end, label) to clean spans of our types."""
         typed = [(start, end, self.type_of(label)) for start, end, label in labelled]
         return tidy(text, [DetectedSpan(a, b, kind) for a, b, kind in typed if kind is not None])
 

@@ -33,11 +33,7 @@ SHIPPED: Final = DATA / "models" / "bilstm-crf"
 
 
 class BiLstmCrfDetector:
-    """A BiLSTM-CRF, which runs on one thread (`Detector`); its name is that of its folder.
-
-    Raises:
-        InputFileError: a file of the folder is missing or broken.
-    """
+    """A BiLSTM-CRF, which runs on one thread (`Detector`); its name is that of its folder."""
 
     types = frozenset(PiiType)
 

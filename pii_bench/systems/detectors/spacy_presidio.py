@@ -34,12 +34,7 @@ _EXCLUDED: Final = ("tagger", "parser", "attribute_ruler", "lemmatizer", "senter
 
 
 def locate_spacy_model() -> Path:
-    """Return the model's folder after checking its hash.
-
-    Raises:
-        MissingExtraError: the package is not installed.
-        InputFileError: the model is not the pinned one.
-    """
+    """Return the model's folder after checking its hash."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(f"the spaCy model ({PACKAGE})", INSTALL)
@@ -51,13 +46,7 @@ def locate_spacy_model() -> Path:
 
 
 class SpacyDetector:
-    """The entities of en_core_web_md (`Detector`).
-
-    Raises:
-        MissingExtraError: spaCy or the model is not installed.
-        InputFileError: the model is not the pinned one.
-        UnknownNameError: the map lacks a label of the model.
-    """
+    """The entities of en_core_web_md (`Detector`)."""
 
     name = "spacy"
 
@@ -84,13 +73,7 @@ _LANGUAGE: Final = "en"
 
 
 class PresidioDetector:
-    """The English engine of presidio-analyzer with en_core_web_md (`Detector`).
-
-    Raises:
-        MissingExtraError: Presidio, spaCy or the model is not installed.
-        InputFileError: the model is not the pinned one.
-        UnknownNameError: the map lacks an entity that Presidio supports.
-    """
+    """The English engine of presidio-analyzer with en_core_web_md (`Detector`)."""
 
     name = "presidio"
 

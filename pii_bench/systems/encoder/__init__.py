@@ -36,11 +36,7 @@ LOG: Final = "training.json"
 
 
 def read_threshold(folder: Path, keep: str) -> float:
-    """Return the least relevance at which an entity stays readable, by the `--keep` setting.
-
-    Raises:
-        InputFileError: the training log is missing or lacks the setting.
-    """
+    """Return the least relevance at which an entity stays readable, by the `--keep` setting."""
     path = folder / LOG
     try:
         return float(json.loads(path.read_bytes())["dial"][keep]["threshold"])
@@ -76,11 +72,7 @@ class _Shared:
 
 
 class EncoderDetector:
-    """The encoder as a `Detector`.
-
-    Raises:
-        InputFileError: a file of the weights is missing or broken.
-    """
+    """The encoder as a `Detector`."""
 
     types = frozenset(PiiType)
     name = ENCODER
@@ -156,21 +148,13 @@ class EncoderRelevanceSystem:
 
 
 def encoder_systems(folder: Path, keep: str) -> tuple[System, ...]:
-    """Return the systems for detection and query-related; `keep` is the `--keep` setting.
-
-    Raises:
-        InputFileError: a file of the folder is missing or broken.
-    """
+    """Return the systems for detection and query-related; `keep` is the `--keep` setting."""
     shared = _Shared(folder, keep)
     return EncoderDetectionSystem(shared), EncoderRelevanceSystem(shared)
 
 
 class EncoderScorer:
-    """The shipped encoder as a `Relevance` system for entities of another detector.
-
-    Raises:
-        InputFileError: a file of the weights is missing or broken.
-    """
+    """The shipped encoder as a `Relevance` system for entities of another detector."""
 
     name = ENCODER
 

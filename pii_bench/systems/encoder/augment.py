@@ -109,11 +109,7 @@ def _other_value(entity: Entity, faker: Faker, random: Random) -> str:
 
 
 def with_synonyms(text: str, random: Random, rate: float) -> str:
-    """Replace a share of the words that have a synonym, but no capitalised and inflected ones.
-
-    Raises:
-        MissingExtraError: WordNet is not installed.
-    """
+    """Replace a share of the words that have a synonym, but no capitalised and inflected ones."""
 
     def other(match: re.Match[str]) -> str:
         found = synonyms(match[0])

@@ -43,12 +43,7 @@ class Encoder(Protocol):
 
 
 class WordLlamaEncoder:
-    """Means of static vectors of tokens, 256 dimensions; needs numpy alone (`Encoder`).
-
-    Raises:
-        MissingExtraError: WordLlama is not installed.
-        InputFileError: the weights are not the pinned ones.
-    """
+    """Means of static vectors of tokens, 256 dimensions; needs numpy alone (`Encoder`)."""
 
     def __init__(self) -> None:
         # Its import calls logging.basicConfig, which does nothing if the root has a handler.
@@ -72,12 +67,7 @@ class WordLlamaEncoder:
 
 
 class MiniLmEncoder:
-    """all-MiniLM-L6-v2 (Reimers and Gurevych 2019), 384 dimensions, on the CPU (`Encoder`).
-
-    Raises:
-        MissingExtraError: sentence-transformers or the weights are not installed.
-        InputFileError: the weights are not the pinned ones.
-    """
+    """all-MiniLM-L6-v2 (Reimers and Gurevych 2019), 384 dimensions, on the CPU (`Encoder`)."""
 
     def __init__(self) -> None:
         try:

@@ -185,22 +185,14 @@ WEIGHTS: Final = "weights.safetensors"
 
 
 def write_network(folder: Path, network: BiLstmCrf) -> None:
-    """Write `WEIGHTS`: half precision, to which `fit` rounded them.
-
-    Raises:
-        ResultsError: it cannot be written.
-    """
+    """Write `WEIGHTS`: half precision, to which `fit` rounded them."""
     halves = {name: weight.half() for name, weight in network.state_dict().items()}
     with writing(folder / WEIGHTS), replacing(folder / WEIGHTS) as file:
         file.write(save(halves))
 
 
 def read_network(folder: Path) -> BiLstmCrf:
-    """Read a network that `train` wrote, in evaluation mode.
-
-    Raises:
-        InputFileError: the vocabulary is missing or broken.
-    """
+    """Read a network that `train` wrote, in evaluation mode."""
     settings = json.loads((folder / LOG).read_text(encoding="utf-8"))["settings"]
     vocabulary, _ = read_decoder(folder)
     network = BiLstmCrf(vocabulary, Sizes(**settings["sizes"]), settings["dropout"])

@@ -188,11 +188,7 @@ LOG: Final = "training.json"
 
 
 def write_decoder(folder: Path, vocabulary: Vocabulary, scores: Transitions) -> None:
-    """Write `VOCABULARY` and `TRANSITIONS`; the same input gives the same bytes.
-
-    Raises:
-        ResultsError: they cannot be written.
-    """
+    """Write `VOCABULARY` and `TRANSITIONS`; the same input gives the same bytes."""
     known = {"labels": LABELS, "characters": vocabulary.characters, "words": vocabulary.words}
     write_whole(folder / VOCABULARY, json.dumps(known, ensure_ascii=False, indent=0) + "\n")
     with writing(folder / TRANSITIONS), replacing(folder / TRANSITIONS) as file:
