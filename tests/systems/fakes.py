@@ -22,11 +22,9 @@ class WordDetector:
     words: Mapping[str, PiiType]
     name: str = "words"
     identity: Mapping[str, str] = field(default_factory=lambda: {"weights": "w1"})
-    asked: list[str] = field(default_factory=list)
     types: frozenset[PiiType] = frozenset(PiiType)
 
     def detect(self, text: str) -> list[DetectedSpan]:
-        self.asked.append(text)
         spans = [
             DetectedSpan(*match.span(), pii_type)
             for word, pii_type in self.words.items()

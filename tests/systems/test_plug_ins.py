@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +34,8 @@ from pii_bench.taxonomy import PiiType
 from tests.systems.conftest import documented
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from pii_bench.systems.base import Response, System
 
 
@@ -67,14 +70,8 @@ def test_the_documented_model_runs() -> None:
         ("gone_module:systems", "cannot be loaded: No module named 'gone_module'"),
         ("my_system:gone", "cannot be loaded: module 'my_system' has no attribute 'gone'"),
         ("my_system:re", "must be a callable without arguments"),
-        (
-            "builtins:list",
-            "came with no objects; allowed: a list of objects with",
-        ),
-        (
-            "os:getcwd",
-            "came with str, which lacks card, request_hash, respond, close; allowed",
-        ),
+        ("builtins:list", "came with no objects; allowed: a list of objects with"),
+        ("os:getcwd", "came with str, which lacks card, request_hash, respond, close; allowed"),
     ],
 )
 def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -> None:
@@ -127,7 +124,7 @@ from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
 
 class Mine:
-    card = SystemCard("mine", "{prompt}", "", Task.DETECTION, oracle=False, settings={{}})
+    card = SystemCard("mine", "system", "", Task.DETECTION, oracle=False, settings={{}})
     def request_hash(self, sample): return sample.id
     async def respond(self, sample): {body}
     async def close(self): pass
@@ -136,9 +133,9 @@ def systems(): return [Mine()]
 """
 
 
-def loaded(folder: Path, body: str, prompt: str = "system") -> System:
+def loaded(folder: Path, body: str) -> System:
     sys.modules.pop("my_system", None)
-    (folder / "my_system.py").write_text(MODULE.format(body=body, prompt=prompt), encoding="utf-8")
+    (folder / "my_system.py").write_text(MODULE.format(body=body), encoding="utf-8")
     # Python would reuse the compiled module within the same second.
     for compiled in folder.glob("__pycache__/*"):
         compiled.unlink()
@@ -171,6 +168,20 @@ class Constant:
     async def close(self) -> None: ...
 
 
+CARD = Constant(None).card
+
+
+def altered(**parts: Any) -> SystemCard:
+    return replace(CARD, **parts)
+
+
+def custom(**members: Any) -> Any:
+    """An object like `Constant`, with other members."""
+    names = ("card", "request_hash", "respond", "close")
+    usual = {name: getattr(Constant(DETECTED), name) for name in names}
+    return SimpleNamespace(**(usual | members))
+
+
 def answer_of(response: Any, task: Task = Task.DETECTION) -> Response:
     (system,) = plug_ins([Constant(response, task)])
     return asyncio.run(system.respond(SAMPLE))
@@ -182,10 +193,6 @@ def answer_of(response: Any, task: Task = Task.DETECTION) -> Response:
         (
             "raise ValueError(sample.description)",
             "error: the plug-in raised ValueError at my_system.py:9",
-        ),
-        (
-            "yield 1",
-            "error: the plug-in came with async_generator from a respond that is not async",
         ),
         ("return 'Lee'", "error: the plug-in returned str, not Prediction or Completion"),
         ("return Draws(())", "error: the plug-in returned Draws, not Prediction or Completion"),
@@ -219,11 +226,7 @@ PARTS = (
             made(OK, subjects=(((5, "PER"),),)),
             ": prediction, subjects[0]: 'text' must be a string, not a whole number",
         ),
-        (
-            Task.DETECTION,
-            made("Ann Lee"),
-            f": 'status' must be one of {', '.join(Status)}",
-        ),
+        (Task.DETECTION, made("Ann Lee"), f": 'status' must be one of {', '.join(Status)}"),
         (
             Task.DETECTION,
             made(OK),
@@ -277,45 +280,21 @@ def test_a_response_is_what_its_stored_line_will_be(given: Any, kept: Response) 
     assert answer_of(given) == kept
 
 
-class NotAsync(Constant):
-    """A system with a method that is not async."""
-
-    def respond(self, _: Sample) -> Any:
-        return self.response
-
-
-class Yielding(Constant):
-    """A system whose method is a generator."""
-
-    async def respond(self, _: Sample) -> Any:
-        yield self.response
-
-
-class WithoutArgument(Constant):
-    """A system whose method takes no sample."""
-
-    def respond(self) -> Any:  # type: ignore[override]
-        return self.response
-
-
-class Delegating(Constant):
-    """A system whose method returns what is awaited."""
-
-    def respond(self, sample: Sample) -> Any:
-        return super().respond(sample)
+async def generator(_: Sample) -> AsyncIterator[Response]:
+    yield DETECTED
 
 
 @pytest.mark.parametrize(
-    ("system", "what"),
+    ("respond", "what"),
     [
-        (Yielding(DETECTED), "came with async_generator from a respond that is not async"),
-        (NotAsync(DETECTED), "came with Prediction from a respond that is not async"),
-        (WithoutArgument(DETECTED), "raised TypeError when it was called"),
-        (Delegating(DETECTED), None),
+        (generator, "came with async_generator from a respond that is not async"),
+        (lambda _: DETECTED, "came with Prediction from a respond that is not async"),
+        (lambda: DETECTED, "raised TypeError when it was called"),
+        (lambda sample: Constant(DETECTED).respond(sample), None),
     ],
 )
-def test_a_respond_that_cannot_be_awaited_is_a_fault(system: Constant, what: str | None) -> None:
-    response = asyncio.run(plug_ins([system])[0].respond(SAMPLE))
+def test_a_respond_that_cannot_be_awaited_is_a_fault(respond: Any, what: str | None) -> None:
+    response = asyncio.run(plug_ins([custom(respond=respond)])[0].respond(SAMPLE))
 
     assert fault_of(response) == (what and f"the plug-in {what}")
 
@@ -334,10 +313,11 @@ def test_a_hallucinated_entity_of_a_plug_in_is_an_answer(folder: Path) -> None:
     assert read_response(Task.DETECTION, response, "text").status is Status.OK
 
 
-def test_the_prompt_of_a_plug_in_defaults_to_its_task(folder: Path) -> None:
-    system = loaded(folder, "return Completion('{}')", prompt="")
+def test_the_prompt_of_a_plug_in_defaults_to_its_task_which_may_be_a_string() -> None:
+    (system,) = plug_ins([custom(card=altered(prompt="", task="masking"))])
 
-    assert (system.card.prompt, system.card.task) == ("detection", Task.DETECTION)
+    assert (system.card.prompt, system.card.task) == ("masking", Task.MASKING)
+    assert isinstance(system.card.task, Task)
 
 
 @pytest.mark.parametrize(
@@ -356,11 +336,10 @@ def test_the_prompt_of_a_plug_in_defaults_to_its_task(folder: Path) -> None:
 def test_only_an_error_that_says_nothing_about_the_answer_is_raised(
     error: Exception, *, raised: bool
 ) -> None:
-    class Raising(Constant):
-        async def respond(self, _: Sample) -> Response:
-            raise error
+    async def respond(_: Sample) -> Response:
+        raise error
 
-    (system,) = plug_ins([Raising(None)])
+    (system,) = plug_ins([custom(respond=respond)])
 
     if raised:
         with pytest.raises(type(error)):
@@ -401,25 +380,6 @@ def test_a_constant_request_hash_does_not_share_the_answers_of_other_texts(
     assert (system.request_hash(sample) == system.request_hash(other)) is same
 
 
-CARD = Constant(DETECTED).card
-
-
-@dataclass
-class Named(Constant):
-    """A system with any card."""
-
-    given: Any = None
-
-    @property
-    def card(self) -> SystemCard:
-        card: SystemCard = self.given(self) if callable(self.given) else self.given
-        return card
-
-
-def altered(**parts: Any) -> SystemCard:
-    return replace(CARD, **parts)
-
-
 @pytest.mark.parametrize(
     ("card", "what"),
     [
@@ -436,32 +396,35 @@ def altered(**parts: Any) -> SystemCard:
         (altered(task="detect"), ": unknown task 'detect'; did you mean 'detection'?"),
         (altered(output="xml"), ": unknown output 'xml' (allowed: text, schema)"),
         (altered(taxonomy="nosuch"), ": unknown taxonomy 'nosuch'"),
-        (lambda system: system.gone, f"raised AttributeError at {__file__}:"),
     ],
 )
 def test_a_card_that_a_manifest_cannot_hold_is_an_error(card: Any, what: str) -> None:
     with pytest.raises(PiiBenchError) as caught:
-        plug_ins([Named(DETECTED, given=card)], owner="system 'mine'")
+        plug_ins([custom(card=card)], owner="system 'mine'")
 
     message = str(caught.value)
-    assert message.startswith("system 'mine': the card of Named")
+    assert message.startswith("system 'mine': the card of SimpleNamespace")
     assert what in message
 
 
+def test_a_card_that_raises_is_an_error() -> None:
+    class Broken(Constant):
+        @property
+        def card(self) -> SystemCard:
+            raise AttributeError(SAMPLE.description)
+
+    what = f"systems: the card of Broken raised AttributeError at {__file__}:"
+    with pytest.raises(PiiBenchError, match=rf"^{re.escape(what)}\d+$"):
+        plug_ins([Broken(DETECTED)])
+
+
 def test_an_object_that_lacks_a_member_of_a_system_is_an_error() -> None:
-    class Unclosed:
-        card = CARD
-        request_hash = respond = Constant.respond
+    unclosed = custom()
+    del unclosed.close
 
-    what = "systems came with Unclosed, which lacks close; allowed: a list of"
+    what = "systems came with SimpleNamespace, which lacks close; allowed: a list of"
     with pytest.raises(PiiBenchError, match=what):
-        plug_ins([Constant(DETECTED, Task.REWRITE), Unclosed()])
-
-
-def test_a_card_may_name_its_task_by_a_string() -> None:
-    (system,) = plug_ins([Named(DETECTED, given=altered(task="masking"))])
-
-    assert system.card.task is Task.MASKING
+        plug_ins([Constant(DETECTED, Task.REWRITE), unclosed])
 
 
 @pytest.mark.parametrize(("given", "kind"), [(None, "NoneType"), (b"abc", "bytes")])
@@ -475,24 +438,12 @@ def test_a_request_hash_that_is_no_string_is_an_error(given: Any, kind: str) -> 
     assert str(caught.value) == f"system 'constant' (system): {what}"
 
 
-class Failing(Constant):
-    """A system whose code fails on every sample, also when it is closed."""
-
-    def request_hash(self, sample: Sample) -> str:
+def test_a_request_hash_that_raises_is_an_error_before_the_first_call(tmp_path: Path) -> None:
+    def request_hash(sample: Sample) -> str:
         raise ValueError(sample.description)
 
-    async def close(self) -> None:
-        raise RuntimeError(SAMPLE.description)
-
-
-def test_a_request_hash_that_raises_is_an_error_before_the_first_call(tmp_path: Path) -> None:
-    system = Failing(DETECTED)
-
-    with (
-        pytest.warns(RuntimeWarning, match="close raised RuntimeError"),
-        pytest.raises(PiiBenchError) as caught,
-    ):
-        pii_bench.run([system], "demo", results=tmp_path)
+    with pytest.raises(PiiBenchError) as caught:
+        pii_bench.run([custom(request_hash=request_hash)], "demo", results=tmp_path)
 
     what = f"system 'constant' (system): request_hash raised ValueError at {__file__}:"
     assert re.fullmatch(rf"{re.escape(what)}\d+", str(caught.value))
@@ -500,12 +451,11 @@ def test_a_request_hash_that_raises_is_an_error_before_the_first_call(tmp_path: 
 
 
 def test_what_is_finished_is_not_lost_if_a_plug_in_cannot_be_closed(tmp_path: Path) -> None:
-    class Unclosed(Failing):
-        def request_hash(self, sample: Sample) -> str:
-            return sample.id
+    async def close() -> None:
+        raise RuntimeError(SAMPLE.description)
 
     with pytest.warns(RuntimeWarning) as warned:
-        (row,) = pii_bench.run([Unclosed(DETECTED)], "demo", results=tmp_path)
+        (row,) = pii_bench.run([custom(close=close)], "demo", results=tmp_path)
 
     assert row.scored == 12
     (message,) = {str(each.message) for each in warned}
@@ -514,16 +464,12 @@ def test_what_is_finished_is_not_lost_if_a_plug_in_cannot_be_closed(tmp_path: Pa
 
 
 def test_a_close_that_is_not_async_is_called() -> None:
-    class Closed(Constant):
-        closed = False
+    closed: list[bool] = []
+    system = custom(close=lambda: closed.append(True))
 
-        def close(self) -> Any:
-            self.closed = True
+    asyncio.run(plug_ins([system])[0].close())
 
-    closed = Closed(DETECTED)
-    asyncio.run(plug_ins([closed])[0].close())
-
-    assert closed.closed
+    assert closed == [True]
 
 
 def test_the_source_of_a_package_is_all_its_python_files(
@@ -532,8 +478,7 @@ def test_the_source_of_a_package_is_all_its_python_files(
     (folder / "my_package").mkdir()
     files = {
         "__init__": "from my_package.core import systems",
-        "core": MODULE.format(body="return Completion(TEXT)", prompt="x")
-        + "from my_package.texts import TEXT",
+        "core": MODULE.format(body="return Completion(TEXT)") + "from my_package.texts import TEXT",
         "texts": "TEXT = '{}'",
     }
 
