@@ -25,7 +25,7 @@ def test_a_model_on_this_machine_is_local(endpoint: str | None) -> None:
     require_local([system, DrawnSystem(system, "votes", 3)])
 
 
-@pytest.mark.parametrize("name", ["gold+gold", "bilstm-crf+keyword", "bilstm-crf"])
+@pytest.mark.parametrize("name", ["gold+gold", "bilstm-crf+keyword"])
 def test_systems_without_a_chat_model_are_local(name: str) -> None:
     require_local(build_systems(name, SystemOptions()))
 

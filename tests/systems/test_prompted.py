@@ -35,10 +35,6 @@ TEXT = "Ann Lee is 32.\n\nShe lives in Oslo. Her son is Bo."
 LONG = make_sample("s1", description=TEXT, subjects=[], related=[])
 
 
-def system(output: Output, model: FakeModel | None = None) -> PromptedSystem:
-    return PromptedSystem(model or FakeModel(), load_prompt(NAIVE, output=output), Sampling())
-
-
 @pytest.mark.parametrize(
     ("output", "prompt", "schema", "settings"),
     [
@@ -55,7 +51,8 @@ def test_the_request_and_the_card_agree_on_the_output_form(
         asked.append(request)
         return Completion("[]")
 
-    prompted_system = system(output, FakeModel(answer))
+    text = load_prompt(NAIVE, output=output)
+    prompted_system = PromptedSystem(FakeModel(answer), text, Sampling())
     asyncio.run(prompted_system.respond(SAMPLE))
 
     (request,) = asked
@@ -106,25 +103,27 @@ def test_the_draws_differ_only_in_their_number() -> None:
 
     assert [request.draw for request in requests] == [0, 1, 2]
     assert {replace(request, draw=0) for request in requests} == {requests[0]}
-    assert requests[0].sampling.temperature == 0.7
+
+
+DRAWS = Draws((Completion("draw 0"), Completion("draw 1"), Completion("draw 2")))
 
 
 def test_draws_are_concurrent_and_returned_in_order() -> None:
     model = FakeModel(numbered)
-    response = asyncio.run(voted(model).respond(SAMPLE))
 
-    assert response == Draws((Completion("draw 0"), Completion("draw 1"), Completion("draw 2")))
+    assert asyncio.run(voted(model).respond(SAMPLE)) == DRAWS
     assert model.peak == 3
 
 
-def test_the_number_of_draws_is_in_the_request_hash_and_the_settings() -> None:
-    three, five = voted(votes=3), voted(votes=5)
-
-    assert three.request_hash(SAMPLE) == voted(votes=3).request_hash(SAMPLE)
-    hashes = {system.request_hash(SAMPLE) for system in (three, five, three.prompted)}
-    assert len(hashes) == 3
-    card = three.prompted.card
-    assert three.card == replace(card, settings={**card.settings, "votes": 3})
+def test_the_setting_is_in_the_card_and_the_hashes_of_stored_answers_stay() -> None:
+    for system, setting, number, identity in (
+        (voted(votes=3), "votes", 3, "3"),
+        (chunked(chunk=20), "chunk", 20, "chunk 20"),
+    ):
+        text = f"{system.prompted.request_hash(SAMPLE)}:{identity}"
+        assert system.request_hash(SAMPLE) == sha256(text.encode()).hexdigest()
+        card = system.prompted.card
+        assert system.card == replace(card, settings={**card.settings, setting: number})
 
 
 def test_a_refusal_takes_precedence_over_a_failed_call() -> None:
@@ -183,8 +182,7 @@ def test_a_sample_with_a_failed_draw_is_repeated_entirely(tmp_path: Path) -> Non
             asyncio.run(run)
         left.append([record.response for _, record in read_lines(files.responses)])
 
-    draws = Draws((Completion("draw 0"), Completion("draw 1"), Completion("draw 2")))
-    assert left == [[Failure("timeout", "")], [draws], [draws]]
+    assert left == [[Failure("timeout", "")], [DRAWS], [DRAWS]]
     assert asked == [0, 1, 2, 0, 1, 2]
 
 
@@ -193,12 +191,6 @@ def test_a_sample_with_a_failed_draw_is_repeated_entirely(tmp_path: Path) -> Non
 def test_a_number_below_one_is_an_error(setting: Literal["votes", "chunk"], number: int) -> None:
     with pytest.raises(PiiBenchError, match=rf"^{setting} must be at least 1, not {number}$"):
         DrawnSystem(fake_system(FakeModel()), setting, number)
-
-
-def test_the_hashes_of_stored_answers_stay() -> None:
-    for system, setting in ((voted(votes=3), "3"), (chunked(chunk=20), "chunk 20")):
-        text = f"{system.prompted.request_hash(SAMPLE)}:{setting}"
-        assert system.request_hash(SAMPLE) == sha256(text.encode()).hexdigest()
 
 
 def chunked(model: FakeModel | None = None, chunk: int = 20) -> DrawnSystem:
@@ -234,37 +226,21 @@ def test_joined_pieces_equal_the_text(text: str, most: int) -> None:
 
 
 def test_each_piece_gets_its_own_request() -> None:
-    asked: list[Request] = []
-
     def answer(request: Request) -> Completion:
-        asked.append(request)
-        return Completion(f"answer {request.draw}")
+        text = request.messages[0].content.rpartition("Text:\n")[2]
+        piece = text.partition("\n\nYour object:")[0].strip()
+        return Completion(f"{request.sample_id}.{request.draw}: {piece}")
 
     response = asyncio.run(chunked(FakeModel(answer)).respond(LONG))
 
-    assert response == Draws(
-        (Completion("answer 0"), Completion("answer 1"), Completion("answer 2"))
-    )
-    assert [(request.sample_id, request.draw) for request in asked] == [
-        ("s1", 0),
-        ("s1", 1),
-        ("s1", 2),
-    ]
-    texts = [request.messages[0].content.rpartition("Text:\n")[2] for request in asked]
-    assert [text.partition("\n\nYour object:")[0].strip() for text in texts] == [
-        "Ann Lee is 32.",
-        "She lives in Oslo.",
-        "Her son is Bo.",
-    ]
+    texts = ("s1.0: Ann Lee is 32.", "s1.1: She lives in Oslo.", "s1.2: Her son is Bo.")
+    assert response == Draws(tuple(map(Completion, texts)))
 
 
-def test_the_size_of_a_piece_is_in_the_request_hash_and_the_settings() -> None:
-    small, large = chunked(chunk=20), chunked(chunk=30)
+def test_detection_in_the_labels_of_a_taxonomy_names_no_subjects() -> None:
+    card = chunked().card
 
-    assert small.request_hash(LONG) != large.request_hash(LONG)
-    assert small.card.settings["chunk"] == 20
-    assert small.card.taxonomy == "paper"
-    assert not small.card.names_subjects
+    assert (card.taxonomy, card.names_subjects) == ("paper", False)
 
 
 def built(path: Path, **options: Any) -> Sequence[System]:

@@ -91,8 +91,10 @@ def test_all_chooses_every_candidate_and_none_chooses_nothing(name: str, chosen:
 
 
 def test_random_chooses_at_its_rate_and_never_a_name() -> None:
-    chosen = choose(RandomChoice(threshold=0.75), "Why?", "", [ANN, *MANY])
+    system = RandomChoice(threshold=0.75)
+    chosen = choose(system, "Why?", "", [ANN, *MANY])
 
+    assert system.identity == {"seed": "0", "threshold": "0.75"}
     # A quarter of 1,000, within three standard deviations of 14.
     assert 208 < len(chosen) < 292
     assert "Ann Lee" not in chosen
@@ -108,10 +110,6 @@ def test_a_random_score_depends_only_on_query_and_candidate(
 
     assert alone == [system.scores(query, "", MANY)[place]]
     assert alone != system.scores(query + "?", description, [MANY[place]])
-
-
-def test_the_identity_of_random_choice_is_seed_and_threshold() -> None:
-    assert RandomChoice(threshold=0.75).identity == {"seed": "0", "threshold": "0.75"}
 
 
 def scored(*needed: str, **scores: float) -> ScoredSample:

