@@ -169,7 +169,9 @@ class DetectionSystem:
         types: dict[str, str] = {}
         for entity in self.entities.entities(sample):
             types.setdefault(entity.text, entity.type)
-        await _yield_to_event_loop()
+        # The work is synchronous, since the libraries are not all thread-safe. Without this, a run
+        # could not be stopped.
+        await asyncio.sleep(0)
         return Prediction(Status.OK, subjects=(tuple(types.items()),))
 
     async def close(self) -> None:
@@ -210,7 +212,8 @@ class RelevanceSystem:
     async def respond(self, sample: Sample) -> Prediction:
         """Return the needed texts."""
         texts = self.relevance.needed(sample, self.entities.entities(sample))
-        await _yield_to_event_loop()
+        # As in `DetectionSystem`.
+        await asyncio.sleep(0)
         return Prediction(Status.OK, related=tuple(texts))
 
     async def close(self) -> None:
@@ -231,12 +234,6 @@ def compose_systems(
     if relevance is None:
         return (DetectionSystem(entities),)
     return DetectionSystem(entities), RelevanceSystem(entities, relevance)
-
-
-async def _yield_to_event_loop() -> None:
-    # The work is synchronous, since the libraries are not all thread-safe. Without this, a run
-    # could not be stopped.
-    await asyncio.sleep(0)
 
 
 def _identity(part: EntitySource | RelevanceSource, sample: Sample) -> dict[str, Any]:

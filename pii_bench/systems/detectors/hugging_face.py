@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INSTALL: Final = "pip install -e '.[hf]'"
 
 _OUTSIDE: Final = "O"
-_TAG: Final = re.compile(r"([BIESLU])-(.+)")
+_TAG: Final = re.compile(r"[BIESLU]-.+")
 # The tags of BIOES and BILOU to those of BIO, which transformers reads.
 _BIO: Final = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
 # RoBERTa and similar models cannot use the first two positions.
@@ -49,8 +49,7 @@ class HuggingFaceDetector:
         transformers.utils.logging.disable_progress_bar()
         model, tokenizer = _load(transformers, folder)
         tags = _bio_tags(model.config.id2label)
-        checkpoint_labels = [tag.partition("-")[2] for tag in tags.values() if tag != _OUTSIDE]
-        self.types = self._labels.check(checkpoint_labels)
+        self.types = self._labels.check(tag[2:] for tag in tags.values() if tag != _OUTSIDE)
         model.config.id2label = tags
         self._pipeline = transformers.pipeline(
             "token-classification",
@@ -130,13 +129,10 @@ def _bio_tags(id2label: Mapping[int, str]) -> dict[int, str]:
     tagged = all(_TAG.fullmatch(label) for label in id2label.values() if label != _OUTSIDE)
     tags = {}
     for number, label in id2label.items():
-        match = _TAG.fullmatch(label) if tagged else None
         if label == _OUTSIDE:
             tags[number] = label
-        elif match is None:
-            tags[number] = f"I-{label}"
         else:
-            tags[number] = f"{_BIO[match[1]]}-{match[2]}"
+            tags[number] = f"{_BIO[label[0]]}{label[1:]}" if tagged else f"I-{label}"
     return tags
 
 

@@ -45,19 +45,13 @@ class Fitted:
     extra: bool = False
 
 
-def _embedding(threshold: float) -> Relevance:
-    return EmbeddingRelevance("embedding", WordLlamaEncoder(), threshold)
-
-
-def _embedding_minilm(threshold: float) -> Relevance:
-    return EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), threshold)
-
-
 FITTED: Final[Mapping[str, Fitted]] = {
     "random": Fitted(RandomChoice, share_threshold),
     "keyword": Fitted(KeywordRelevance),
-    "embedding": Fitted(_embedding),
-    "embedding-minilm": Fitted(_embedding_minilm, extra=True),
+    "embedding": Fitted(lambda least: EmbeddingRelevance("embedding", WordLlamaEncoder(), least)),
+    "embedding-minilm": Fitted(
+        lambda least: EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), least), extra=True
+    ),
 }
 
 RELEVANCE: Final = ("all", "none", *FITTED, ENCODER)

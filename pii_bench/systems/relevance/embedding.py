@@ -135,6 +135,8 @@ class EmbeddingRelevance:
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return one score per candidate; equal ones for a blank query."""
+        import numpy as np
+
         parts = parts_of(query)
         scored = without_names(candidates)
         if not parts or not scored:
@@ -142,34 +144,19 @@ class EmbeddingRelevance:
         # In two calls, because an encoder pads all texts of a call to the longest.
         query_vectors = self._encoder.embed(parts)
         clause_vectors = self._encoder.embed(clauses_around(description, scored))
-        similarities = {
-            pii_type: _similarities(categories, query_vectors)
-            for pii_type, categories in self._categories.items()
-        }
+        similarities: dict[PiiType, NDArray[np.float32]] = {}
+        for pii_type, categories in self._categories.items():
+            # The first part is the whole query.
+            cosines = categories @ query_vectors.T
+            similarities[pii_type] = (cosines[:, 0] + cosines.max(axis=1)) / 2
         scores: dict[Candidate, float] = {}
         for candidate, clause in zip(scored, clause_vectors, strict=True):
             pii_type = PiiType(candidate.type)
             cosines = self._categories[pii_type] @ clause
-            scores[candidate] = _expected(similarities[pii_type], cosines)
+            # The temperature is about the spread of the cosines of a clause with the categories.
+            weights = np.exp((cosines - cosines.max()) / 0.1)
+            scores[candidate] = float(weights @ similarities[pii_type] / weights.sum())
         return relative_scores(candidates, scores)
-
-
-def _similarities(
-    categories: NDArray[np.float32], query: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return the similarity of each category to a query, whose first vector is the whole query."""
-    cosines = categories @ query.T
-    similarities: NDArray[np.float32] = (cosines[:, 0] + cosines.max(axis=1)) / 2
-    return similarities
-
-
-def _expected(values: NDArray[np.float32], cosines: NDArray[np.float32]) -> float:
-    """Return the mean of values, weighted by a softmax over cosines."""
-    import numpy as np
-
-    # The temperature is about the spread of the cosines of a clause with the categories.
-    weights = np.exp((cosines - cosines.max()) / 0.1)
-    return float(weights @ values / weights.sum())
 
 
 def _unit(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

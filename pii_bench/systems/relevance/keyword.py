@@ -97,14 +97,7 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "Education Level": ("education", "schooling", "educated", "studies", "qualification"),
     "Academic Degree": ("degree", "diploma", "academic", "bachelor", "master", "doctorate"),
     "Physical Features": ("features", "look", "appearance", "scar", "tattoo", "hair"),
-    "Medical Condition": (
-        "condition",
-        "medical",
-        "illness",
-        "disease",
-        "diagnosis",
-        "health",
-    ),
+    "Medical Condition": ("condition", "medical", "illness", "disease", "diagnosis", "health"),
     "Disability Status": ("disability", "disabled", "impairment", "accommodation"),
     # DATETIME
     "Date": ("date", "day", "when", "deadline", "appointment"),

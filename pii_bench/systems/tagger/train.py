@@ -227,8 +227,8 @@ def train(
     The log has the settings, versions, hashes of the data, and the scores of each epoch.
 
     Raises:
-        InputFileError: If a dataset file cannot be read.
-        ResultsError: If a file cannot be written.
+        InputFileError: a dataset file cannot be read.
+        ResultsError: a file cannot be written.
     """
     dev = _read_descriptions(dev_paths)
     trained = fit(_read_descriptions(train_paths), dev, settings, report)
@@ -255,11 +255,8 @@ def train(
 
 def _read_descriptions(paths: Sequence[Path]) -> tuple[Sample, ...]:
     """Read samples, each description once, because detection ignores queries."""
-    by_description: dict[str, Sample] = {}
-    for path in paths:
-        for sample in read_native(path):
-            by_description[sample.description] = sample
-    return tuple(by_description.values())
+    samples = [sample for path in paths for sample in read_native(path)]
+    return tuple({sample.description: sample for sample in samples}.values())
 
 
 def _provenance(paths: Sequence[Path]) -> list[dict[str, Any]]:

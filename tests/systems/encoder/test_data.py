@@ -15,22 +15,17 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
 
 
-@pytest.fixture
-def ten(tmp_path: Path) -> str:
-    """A file of another author: ten samples."""
-    path = tmp_path / "ten.jsonl"
-    write_lines(path, [sample_record(f"s{number}") for number in range(10)])
-    return str(path)
-
-
 def ids(samples: Iterable[Sample]) -> set[str]:
     return {sample.id for sample in samples}
 
 
 @pytest.mark.parametrize(("hold_out", "held_out"), [(1, 1), (2, 2), (200, 2)])
 def test_at_most_a_fifth_of_what_is_not_ours_decides(
-    ten: str, hold_out: int, held_out: int
+    tmp_path: Path, hold_out: int, held_out: int
 ) -> None:
+    records = [sample_record(f"s{number}") for number in range(10)]
+    ten = str(write_lines(tmp_path / "ten.jsonl", records))
+
     data = read_data([ten], ["dev-single"], hold_out)
 
     deciding = ids(data.dev[f"held out of {ten}"])
@@ -47,10 +42,10 @@ def test_of_ours_nothing_is_held_out() -> None:
 
 
 def test_samples_without_a_query_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "two.jsonl"
-    write_lines(path, [sample_record("s1"), sample_record("s2", query=None, related=[])])
+    records = [sample_record("s1"), sample_record("s2", query=None, related=[])]
+    two = str(write_lines(tmp_path / "two.jsonl", records))
 
-    assert ids(read_data([str(path)], [], 200).train[str(path)]) == {"s1"}
+    assert ids(read_data([two], [], 200).train[two]) == {"s1"}
 
 
 @pytest.mark.parametrize(("train", "dev"), [(["single"], []), ([], ["frontier"])])

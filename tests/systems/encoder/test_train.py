@@ -13,7 +13,6 @@ import onnxruntime
 import pytest
 
 from pii_bench.cli import main
-from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.encoder.reader import Reader
@@ -35,6 +34,8 @@ from tests.systems.encoder.test_windows import tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from pii_bench.systems.base import System
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -77,6 +78,10 @@ def save(kind: str, folder: Path) -> Path:
     return folder
 
 
+def made(checkpoint: Path, head: Head = "linear") -> JointReader:
+    return JointReader(transformers.AutoModel.from_pretrained(checkpoint), head).eval()
+
+
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     return save("bert", tmp_path / "checkpoint")
@@ -85,7 +90,7 @@ def checkpoint(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_graph_of_any_checkpoint_computes_what_torch_does(kind: str, tmp_path: Path) -> None:
     folder = save(kind, tmp_path / kind)
-    reader = JointReader(transformers.AutoModel.from_pretrained(folder)).eval()
+    reader = made(folder)
     export(reader, folder / "tokenizer.json", tmp_path / "out", quantised=False)
     session = onnxruntime.InferenceSession(tmp_path / "out" / "encoder.onnx")
 
@@ -108,10 +113,7 @@ def test_the_graph_of_any_checkpoint_computes_what_torch_does(kind: str, tmp_pat
 def test_what_was_written_is_read_back(
     checkpoint: Path, tmp_path: Path, head: Head, quantised: bool
 ) -> None:
-    def made() -> JointReader:
-        return JointReader(transformers.AutoModel.from_pretrained(checkpoint), head).eval()
-
-    first, second = made(), made()
+    first, second, third = (made(checkpoint, head) for _ in range(3))
     export(first, checkpoint / "tokenizer.json", tmp_path / "out", quantised=quantised)
 
     restore(second, tmp_path / "out")
@@ -122,14 +124,13 @@ def test_what_was_written_is_read_back(
         step = float(weights.max() - weights.min()) / 127 if quantised else 0.001
         if ".pooler." not in name:
             assert second.state_dict()[name].numpy() == pytest.approx(weights.numpy(), abs=step)
-    assert not torch.equal(made().relevance[0].weight, first.relevance[0].weight)
+    assert not torch.equal(third.relevance[0].weight, first.relevance[0].weight)
 
 
 def test_matrices_that_make_states_narrower_compute_with_floats(
     checkpoint: Path, tmp_path: Path
 ) -> None:
-    reader = JointReader(transformers.AutoModel.from_pretrained(checkpoint)).eval()
-    export(reader, checkpoint / "tokenizer.json", tmp_path, quantised=True)
+    export(made(checkpoint), checkpoint / "tokenizer.json", tmp_path, quantised=True)
 
     graph = onnx.load(tmp_path / "encoder.onnx").graph
     of_kind = {
@@ -148,13 +149,8 @@ def test_matrices_that_make_states_narrower_compute_with_floats(
 def test_weights_of_another_head_are_refused(
     checkpoint: Path, tmp_path: Path, head: Head, reason: str
 ) -> None:
-    export(
-        JointReader(transformers.AutoModel.from_pretrained(checkpoint)).eval(),
-        checkpoint / "tokenizer.json",
-        tmp_path / "out",
-        quantised=True,
-    )
-    other = JointReader(transformers.AutoModel.from_pretrained(checkpoint), head)
+    export(made(checkpoint), checkpoint / "tokenizer.json", tmp_path / "out", quantised=True)
+    other = made(checkpoint, head)
 
     with pytest.raises(InputFileError, match=reason) if reason else nullcontext():
         restore(other, tmp_path / "out")
@@ -196,14 +192,16 @@ def test_entities_that_list_no_spans_are_labelled() -> None:
     assert [mention.owners for mention in examples[0].mentions] == [{"A"}, {"A"}]
 
 
+def trained(checkpoint: Path, out: Path, *options: str) -> tuple[System, ...]:
+    """The systems of what a checkpoint becomes in one epoch."""
+    arguments = ["--checkpoint", str(checkpoint), "--epochs", "1", *options, *DATA]
+    assert main(["train", "encoder", *arguments, "--out", str(out)]) == 0
+    return build_systems(f"encoder:{out}", SystemOptions())
+
+
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"bert"}))
 def test_any_checkpoint_trains_and_what_it_writes_answers(kind: str, tmp_path: Path) -> None:
-    folder, out = save(kind, tmp_path / kind), tmp_path / "out"
-    data = [*DATA, "--epochs", "1", "--frozen"]
-
-    assert main(["train", "encoder", "--checkpoint", str(folder), *data, "--out", str(out)]) == 0
-
-    assert len(build_systems(f"encoder:{out}", SystemOptions())) == 2
+    assert len(trained(save(kind, tmp_path / kind), tmp_path / "out", "--frozen")) == 2
 
 
 def test_a_gguf_file_of_a_decoder_is_a_checkpoint(tmp_path: Path) -> None:
@@ -211,31 +209,18 @@ def test_a_gguf_file_of_a_decoder_is_a_checkpoint(tmp_path: Path) -> None:
     if spec is None or spec.origin is None or find_spec("gguf") is None:
         pytest.skip("`make local-model` and the extra `lora` are not installed")
     (file,) = Path(spec.origin).parent.rglob("*.gguf")
-    data = [*DATA, "--epochs", "1", "--frozen"]
-    out = tmp_path / "out"
 
-    assert main(["train", "encoder", "--checkpoint", str(file), *data, "--out", str(out)]) == 0
-
-    assert len(build_systems(f"encoder:{out}", SystemOptions())) == 2
+    assert len(trained(file, tmp_path / "out", "--frozen")) == 2
 
 
 @pytest.mark.parametrize("head", get_args(Head))
 def test_a_head_trains_and_what_it_writes_answers(
     checkpoint: Path, tmp_path: Path, head: str
 ) -> None:
-    out = tmp_path / "out"
-    arguments = ["--checkpoint", str(checkpoint), "--head", head, "--epochs", "1"]
+    detection, related = trained(checkpoint, tmp_path / "out", "--head", head)
 
-    code = main(["train", "encoder", *arguments, *DATA, "--out", str(out)])
-
-    assert code == 0
-    assert sorted(path.name for path in out.iterdir()) == [
-        "encoder.onnx",
-        "heads.npz",
-        "tokenizer.json",
-        "training.json",
-    ]
-    detection, related = build_systems(f"encoder:{out}", SystemOptions())
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("encoder.onnx", "heads.npz", "tokenizer.json", "training.json"),
+    }
     assert detection.card.names_subjects
     assert related.card.settings["weights"] == detection.card.settings["weights"]
-    assert load_dataset("demo").samples

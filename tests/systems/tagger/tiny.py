@@ -42,11 +42,7 @@ def records(first_age: int) -> list[dict[str, object]]:
 
 
 def train_tiny(folder: Path, settings: Settings = SETTINGS) -> Path:
-    """Train on people of 20 to 59, stop by people of 60 to 67.
-
-    Returns:
-        The folder of the files, inside `folder`.
-    """
+    """Train on people of 20 to 59, stop by people of 60 to 67; return the folder of the files."""
     young = [
         record | {"id": f"{age}-{record['id']}"}
         for age in range(20, 60, 8)
