@@ -6,14 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Draws
-from pii_bench.prompting.parsing.answers import (
-    parse_structured_detection,
-    parse_structured_labelled,
-    parse_structured_related,
-)
-from pii_bench.prompting.parsing.detection import parse_detection
-from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
-from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
 from pii_bench.scorer import normalise
 from pii_bench.systems.base import fault_of
 from pii_bench.systems.predictions import Prediction
@@ -71,6 +63,14 @@ def read_response(
 
 
 def _read_completion(task: Task, response: Completion, output: Output) -> Prediction:
+    # Only answers of chat models need the parsers.
+    from pii_bench.prompting.parsing.answers import (
+        parse_structured_detection,
+        parse_structured_related,
+    )
+    from pii_bench.prompting.parsing.detection import parse_detection
+    from pii_bench.prompting.parsing.texts import parse_related, parse_rewriting
+
     text, finish = response.text, response.finish
     match task:
         case Task.DETECTION:
@@ -143,6 +143,9 @@ def _read_labelled(
     completions: Sequence[Completion], output: Output, labels_of: str, text: str | None
 ) -> Prediction:
     """Merge the entities of all pieces of a text; a piece without an answer fails the whole."""
+    from pii_bench.prompting.parsing.answers import parse_structured_labelled
+    from pii_bench.prompting.parsing.labelled import parse_labelled, whole_values
+
     labels = taxonomy(labels_of)
     parse = parse_labelled if output == "text" else parse_structured_labelled
     read = [parse(each.text, labels, each.finish) for each in completions]

@@ -15,12 +15,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.runs.progress import Progress
+    from pii_bench.models.budget import Ledger
     from pii_bench.runs.store import RunStore
     from pii_bench.systems.base import Response
     from pii_bench.tasks import Task
 
     MapSamples = Callable[[Sequence[Sample]], Iterator[Response | Failure]]
+
+
+class Progress:
+    """Receives the progress events of several runs, one after another, and ignores them."""
+
+    def label(self, text: str, ledger: Ledger | None = None) -> None:
+        """Called before each run, with its name and the ledger of its calls."""
+
+    def started(self, done: int, total: int) -> None:
+        """Called at the start; `done` of `total` samples have a response already."""
+
+    def advanced(self, *, failed: bool) -> None:
+        """Called after each sample."""
+
+    def waiting(self, *, finished: int, total: int) -> None:
+        """Called while batches run, with the number of requests that the provider has finished."""
+
+    def note(self, what: str) -> None:
+        """Called with a message for the user."""
 
 
 class Respondent(Protocol):
