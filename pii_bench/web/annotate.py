@@ -9,15 +9,22 @@ from fastapi import APIRouter, Body, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from pii_bench.files import is_encodable
 from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import CATEGORIES
 from pii_bench.web import state
 from pii_bench.web.accounts import Role, User
 from pii_bench.web.database import NotThereError
-from pii_bench.web.marks import AnswerError, occurrences, snap
+from pii_bench.web.marks import (
+    AnswerError,
+    occurrences,
+    parse_choice,
+    parse_marks,
+    parse_remark,
+    snap,
+)
 from pii_bench.web.outcomes import (
     after_change,
-    clean_answer,
     disputes,
     marks_of,
     may_annotate,
@@ -62,13 +69,7 @@ Position = Annotated[int, Body(ge=0)]
 
 
 class Saved(BaseModel):
-    """A change from a browser.
-
-    Attributes:
-        base: number of the version that was changed.
-        seconds: total time spent on the task.
-        done: True if the task is finished.
-    """
+    """A change from a browser: `base` is the version that was changed, `seconds` the total time."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -195,13 +196,48 @@ def save_task(request: Request, user: CurrentUser, task_id: Number, body: Saved)
     """Save a change; it is on the disk before the response is sent."""
     with state.of(request).database.writing() as connection:
         task, project, stored = _opened(connection, user, task_id)
-        answer = clean_answer(project, stored, task, body.answer, done=body.done)
+        answer = _clean_answer(project, stored, task, body.answer, done=body.done)
         version = save(
             connection, task, answer, base=body.base, seconds=body.seconds, done=body.done
         )
         if body.done or task.done:
             after_change(connection, project, task)
     return JSONResponse({"version": version})
+
+
+def _clean_answer(
+    project: Project, stored: StoredSample, task: Task, answer: dict[str, Any], *, done: bool
+) -> dict[str, Any]:
+    """Validate an answer from a browser and return its known fields.
+
+    An answer keeps the name of the system whose suggestions were seen, even if its marks are
+    removed.
+
+    Raises:
+        AnswerError: the answer is invalid, or it is done and incomplete.
+    """
+    cleaned: dict[str, Any]
+    if task.stage == 2:
+        choice = parse_choice(stored.items or (), answer)
+        if done and not (choice.necessary and choice.sufficient):
+            raise AnswerError(
+                "Confirm that each chosen piece is necessary and that together they are enough."
+            )
+        cleaned = asdict(choice)
+    else:
+        marks = parse_marks(stored.sample.description, answer)
+        uncategorised = sum(mark.category is None for mark in marks)
+        if done and uncategorised:
+            raise AnswerError(f"{uncategorised} marked without a category yet.")
+        seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
+        cleaned = {
+            "marks": [asdict(mark) for mark in marks],
+            "suggested": task.answer.get("suggested") or seen,
+            "remark": parse_remark(answer),
+        }
+    if not is_encodable(cleaned):
+        raise AnswerError("an answer must not have half of a surrogate pair")
+    return cleaned
 
 
 @router.post("/tasks/{task_id}/undo")

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select, update
 
 from pii_bench.datasets.readings import load_readings, version_of
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject, sample_to_record
-from pii_bench.files import is_encodable
 from pii_bench.ranking.external import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
 from pii_bench.tasks import Task as BenchmarkTask
 from pii_bench.web.marks import (
     LONGEST_REMARK,
-    AnswerError,
     Choice,
     Item,
     items_of_marks,
     parse_choice,
     parse_marks,
-    parse_remark,
 )
 from pii_bench.web.projects import (
     Plan,
@@ -36,7 +35,7 @@ from pii_bench.web.projects import (
     samples_of,
 )
 from pii_bench.web.tables import MEMBERS, OUTCOMES, SAMPLES
-from pii_bench.web.tasks import Part, Task, import_task, tasks_of, tasks_on
+from pii_bench.web.tasks import Part, Task, add_task, tasks_of, tasks_on
 from pii_bench.web.votes import (
     ASPECTS,
     Agreement,
@@ -52,6 +51,7 @@ from pii_bench.web.votes import (
     ballots_on_owners,
     merge_choices,
     merge_marks,
+    values_of,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from pii_bench.web.marks import Mark
     from pii_bench.web.projects import StoredSample
     from pii_bench.web.votes import Ballot
+
+    _Answer = tuple[StoredSample, Task]
 
 STAGE_NAMES: Final = {1: "mark", 2: "choose"}
 
@@ -88,15 +90,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """Agreement in one stage.
+    """Agreement in one stage on what is marked or chosen, of all and of some annotators.
 
     Attributes:
-        whole: agreement on what is marked or chosen.
         owners: agreement on the persons that each piece belongs to.
-        by_aspect: agreement on the pieces of each type, category and person (`ASPECTS`). Letters
-            of persons are those of the annotator with the most marks.
-        by_annotator: agreement of each annotator with the others.
-        by_pair: agreement of each two annotators.
+        by_aspect: agreement on the pieces with each value of each of `ASPECTS`. Letters of persons
+            are those of the annotator with the most marks.
     """
 
     stage: int
@@ -105,44 +104,6 @@ class StageReport:
     by_aspect: Mapping[str, Mapping[str, Agreement]]
     by_annotator: Mapping[str, Agreement]
     by_pair: Mapping[tuple[str, str], Agreement]
-
-
-def clean_answer(
-    project: Project, stored: StoredSample, task: Task, answer: Any, *, done: bool
-) -> dict[str, Any]:
-    """Validate an answer from a browser and return its known fields.
-
-    An answer keeps the name of the system whose suggestions were seen, even if its marks are
-    removed.
-
-    Raises:
-        AnswerError: the answer is invalid, or it is done and incomplete.
-    """
-    if task.stage == 2:
-        choice = parse_choice(stored.items or (), answer)
-        if done and not (choice.necessary and choice.sufficient):
-            raise AnswerError(
-                "Confirm that each chosen piece is necessary and that together they are enough."
-            )
-        return _storable(asdict(choice))
-    marks = parse_marks(stored.sample.description, answer)
-    uncategorised = sum(mark.category is None for mark in marks)
-    if done and uncategorised:
-        raise AnswerError(f"{uncategorised} marked without a category yet.")
-    seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
-    return _storable(
-        {
-            "marks": [asdict(mark) for mark in marks],
-            "suggested": task.answer.get("suggested") or seen,
-            "remark": parse_remark(answer),
-        }
-    )
-
-
-def _storable(answer: dict[str, Any]) -> dict[str, Any]:
-    if not is_encodable(answer):
-        raise AnswerError("an answer must not have half of a surrogate pair")
-    return answer
 
 
 def marks_of(stored: StoredSample, task: Task) -> tuple[Mark, ...]:
@@ -279,7 +240,7 @@ def _finished(
 
 def _answers(
     connection: Connection, project: Project, *, practice: bool, account_id: int | None = None
-) -> list[tuple[StoredSample, Task]]:
+) -> list[_Answer]:
     """Return the finished tasks of all annotators or of one, without adjudications."""
     stored = {each.id: each for each in samples_of(connection, project, practice=practice)}
     return [
@@ -297,7 +258,7 @@ def qualification(connection: Connection, project: Project, account_id: int) -> 
     done = _answers(connection, project, practice=True, account_id=account_id)
     if not done or len(done) < project.plan.qualification * len(project.plan.stages.numbers):
         return None
-    return sum(_score(stored, task) for stored, task in done) / len(done)
+    return fmean(_score(stored, task) for stored, task in done)
 
 
 def may_annotate(connection: Connection, project: Project, account_id: int) -> bool:
@@ -350,16 +311,9 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
     answers = sorted(_answers(connection, project, practice=False), key=lambda answer: answer[0].id)
     reports = []
     for stage in project.plan.stages.numbers:
-        by_sample: dict[int, tuple[StoredSample, list[Task]]] = {}
-        for stored, task in answers:
-            if task.stage == stage:
-                by_sample.setdefault(stored.id, (stored, []))[1].append(task)
-        samples = list(by_sample.values())
-        ballots = [_ballot(stored, task) for stored, tasks in samples for task in tasks]
-        if stage == 1:
-            owners, by_aspect = _mark_agreements(samples)
-        else:
-            owners, by_aspect = _choice_agreements(samples)
+        own = [(stored, task) for stored, task in answers if task.stage == stage]
+        ballots = [_ballot(stored, task) for stored, task in own]
+        owners, by_aspect = _mark_agreements(own) if stage == 1 else _choice_agreements(own)
         reports.append(
             StageReport(
                 stage=stage,
@@ -378,13 +332,15 @@ def stage_reports(connection: Connection, project: Project) -> list[StageReport]
 _ByAspect = dict[str, dict[str, Agreement]]
 
 
-def _mark_agreements(
-    samples: Iterable[tuple[StoredSample, Sequence[Task]]],
-) -> tuple[Agreement, _ByAspect]:
-    """Return the agreement in stage 1 on owners, and by value of each aspect."""
+def _mark_agreements(answers: Iterable[_Answer]) -> tuple[Agreement, _ByAspect]:
+    """Return the agreement in stage 1 on owners, and by value of each aspect.
+
+    The answers must be sorted by sample.
+    """
     owners: list[Ballot] = []
     ballots: dict[str, list[Ballot]] = {aspect: [] for aspect in ASPECTS}
-    for stored, tasks in samples:
+    for stored, group in groupby(answers, key=lambda answer: answer[0]):
+        tasks = [task for _, task in group]
         name, text = stored.name, stored.sample.description
         versions = align_persons(text, [marks_of(stored, task) for task in tasks])
         marks = dict(zip((task.annotator for task in tasks), versions, strict=True))
@@ -396,28 +352,18 @@ def _mark_agreements(
     return agreement(owners), by_aspect
 
 
-def _choice_agreements(
-    samples: Iterable[tuple[StoredSample, Sequence[Task]]],
-) -> tuple[Agreement, _ByAspect]:
+def _choice_agreements(answers: Iterable[_Answer]) -> tuple[Agreement, _ByAspect]:
     """Return the agreement in stage 2 on owners, and on the entities with each value."""
     owners: list[Ballot] = []
     ballots: dict[str, dict[str, list[Ballot]]] = {aspect: {} for aspect in ASPECTS}
-    for stored, tasks in samples:
-        items = stored.items or ()
-        for task in tasks:
-            choice = choice_of(stored, task)
-            owners.append(ballot_on_owners(stored.name, task.annotator, items, choice))
-            for aspect, values_of in ASPECTS.items():
-                for value in {value for item in items for value in values_of(item)}:
-                    ballot = ballot_of_choice(
-                        stored.name,
-                        task.annotator,
-                        items,
-                        choice,
-                        value,
-                        aspect,
-                    )
-                    ballots[aspect].setdefault(value, []).append(ballot)
+    for stored, task in answers:
+        name, annotator, items = stored.name, task.annotator, stored.items or ()
+        choice = choice_of(stored, task)
+        owners.append(ballot_on_owners(name, annotator, items, choice))
+        for aspect in ASPECTS:
+            for value in {value for item in items for value in values_of(item, aspect)}:
+                ballot = ballot_of_choice(name, annotator, items, choice, value, aspect)
+                ballots[aspect].setdefault(value, []).append(ballot)
     by_aspect: _ByAspect = {}
     for aspect, by_value in ballots.items():
         found = {value: agreement(own) for value, own in sorted(by_value.items())}
@@ -570,7 +516,8 @@ def import_readings(database: Database, dataset: Dataset) -> Project:
                 "ambiguous": reading.ambiguous,
                 "remark": reading.remark[:LONGEST_REMARK],
             }
-            import_task(connection, stored.id, 2, f"reader {reading.reader}", answer)
+            reader = f"reader {reading.reader}"
+            add_task(connection, stored.id, 2, Part.ANNOTATOR, answer, reader, account_id=None)
         for stored in by_name.values():
             tasks = tasks_on(connection, stored.id, 2)
             if len(tasks) >= plan.annotators:

@@ -71,16 +71,19 @@ def next_task(
     """Return the user's open task, else begin one on a sample with a free place; None if none is.
 
     Samples that others have begun come first, so that agreement is known early, in the order of
-    the dataset.
+    the dataset. Users who are not `qualified` get those of the qualification round.
 
-    Args:
-        connection: of a writing transaction, so that no other user takes the place meanwhile.
-        project: a project of the user.
-        user: the annotator.
-        qualified: False to assign the samples of the qualification round.
+    The transaction must be a writing one, so that no other user takes the place meanwhile.
     """
-    if (task := _open_task(connection, project, user)) is not None:
-        return task
+    query = (
+        _select_annotations(project)
+        .where(TASKS.c.account_id == user.id, TASKS.c.done.is_(False))
+        .order_by(SAMPLES.c.qualifies.desc(), TASKS.c.stage, SAMPLES.c.position)
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is not None:
+        return _task(row)
     place = _free_place(connection, project, user, qualified=qualified)
     return None if place is None else begin_task(connection, project, user, *place)
 
@@ -91,17 +94,6 @@ def _select_tasks(project: Project) -> Select[Any]:
 
 def _select_annotations(project: Project) -> Select[Any]:
     return _select_tasks(project).where(TASKS.c.part == Part.ANNOTATOR.value)
-
-
-def _open_task(connection: Connection, project: Project, user: User) -> Task | None:
-    query = (
-        _select_annotations(project)
-        .where(TASKS.c.account_id == user.id, TASKS.c.done.is_(False))
-        .order_by(SAMPLES.c.qualifies.desc(), TASKS.c.stage, SAMPLES.c.position)
-        .limit(1)
-    )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else _task(row)
 
 
 def _free_place(
@@ -151,24 +143,16 @@ def begin_task(
         suggests = project.plan.suggests and stored.suggestion is not None
         if stage == 1 and suggests and not stored.qualifies:
             answer = {"marks": stored.suggestion, "suggested": project.plan.system}
-    return _insert(connection, sample_id, stage, part, answer, user.name, account_id=user.id)
+    return add_task(connection, sample_id, stage, part, answer, user.name, user.id)
 
 
-def import_task(
-    connection: Connection, sample_id: int, stage: int, annotator: str, answer: dict[str, Any]
-) -> None:
-    """Store a finished answer from outside of the application."""
-    _insert(connection, sample_id, stage, Part.ANNOTATOR, answer, annotator, account_id=None)
-
-
-def _insert(
+def add_task(
     connection: Connection,
     sample_id: int,
     stage: int,
     part: Part,
     answer: dict[str, Any],
     annotator: str,
-    *,
     account_id: int | None,
 ) -> Task:
     """Store a task in the first free place; without an account it is imported and done."""
@@ -263,18 +247,10 @@ def save(
     seconds: float,
     done: bool,
 ) -> int:
-    """Add a version to an answer.
+    """Add a version to an answer, based on the version `base`, and return its number.
 
-    Args:
-        connection: of a writing transaction, in which the task was read.
-        task: the task.
-        answer: a valid answer.
-        base: number of the version that was changed.
-        seconds: total time spent, see `keep_time`.
-        done: True if the task is finished.
-
-    Returns:
-        The number of the new version.
+    The transaction must be a writing one, in which the task was read. `seconds` is the total time
+    spent, see `keep_time`.
 
     Raises:
         ConflictError: there is a later version than `base`, or the task is closed.

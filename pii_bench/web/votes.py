@@ -9,9 +9,9 @@ ballot holds the persons that the units belong to.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pii_bench.analysis.kappa import cohen_kappa, fleiss_kappa
@@ -20,45 +20,29 @@ from pii_bench.scorer.measures import Counts
 from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks, token_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pii_bench.web.marks import Item
-
-    _Chosen = frozenset[Hashable]
-    # Annotators to the number of units that they gave these labels: most units are alike.
-    _LabelCounts = dict[tuple[str, ...], Counter[tuple[Hashable, ...]]]
 
 T = TypeVar("T")
 
 
-def _types(piece: Mark | Item) -> tuple[str, ...]:
-    return (piece.type,)
+ASPECTS: Final = ("type", "category", "person")
+"""The properties of marks and items by which agreement is reported."""
 
 
-def _categories(piece: Mark | Item) -> tuple[str, ...]:
-    return (piece.category,) if piece.category is not None else ()
-
-
-def _persons(piece: Mark | Item) -> tuple[str, ...]:
+def values_of(piece: Mark | Item, aspect: str) -> tuple[str, ...]:
+    """Return the values of a mark or item in an aspect."""
+    if aspect == "type":
+        return (piece.type,)
+    if aspect == "category":
+        return (piece.category,) if piece.category is not None else ()
     return piece.persons if isinstance(piece, Mark) else (piece.person,)
-
-
-ASPECTS: Final[Mapping[str, Callable[[Mark | Item], tuple[str, ...]]]] = {
-    "type": _types,
-    "category": _categories,
-    "person": _persons,
-}
-"""Functions that return the values of a mark or item by which agreement is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """The answer of one annotator for one sample.
-
-    Attributes:
-        labels: one for each unit of the sample.
-        chosen: the marks or the numbers of the chosen entities.
-    """
+    """The answer of one annotator for one sample: a label for each unit, and what is chosen."""
 
     sample: str
     annotator: str
@@ -68,10 +52,9 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of annotators; figures are None if no two annotated the same sample.
+    """Agreement on the samples that two or more annotated; figures are None if there are none.
 
     Attributes:
-        samples: number of samples that at least two annotated.
         fleiss: Fleiss' kappa over all their units.
         cohen: Cohen's kappa, mean over the pairs of annotators.
         f1: F1 of one choice against the other, with counts summed over pairs of ballots; None if
@@ -91,13 +74,8 @@ def ballot_of_marks(
 ) -> Ballot:
     """Return a ballot of stage 1.
 
-    Args:
-        sample: id of the sample.
-        annotator: name of the annotator.
-        text: text of the sample.
-        marks: marks of the annotator.
-        aspect: for `agreement_by_value`: labels are then the tuples of values of this aspect, and
-            `chosen` holds (value, mark) pairs.
+    With an aspect it is one for `agreement_by_value`: labels are tuples of values, and `chosen`
+    holds (value, mark) pairs.
     """
     starts, _ = token_places(text)
     labels: list[Hashable] = [() if aspect else ""] * len(starts)
@@ -106,7 +84,7 @@ def ballot_of_marks(
         first, end = bisect_left(starts, mark.start), bisect_left(starts, mark.end)
         key = (mark.start, mark.end, mark.type)
         if aspect:
-            values = ASPECTS[aspect](mark)
+            values = values_of(mark, aspect)
             labels[first:end] = [values] * (end - first)
             chosen += [(value, key) for value in values]
         else:
@@ -124,14 +102,11 @@ def ballot_of_choice(
     aspect: str = "",
 ) -> Ballot:
     """Return a ballot of stage 2, on all items or on those with a value of an aspect."""
-    numbers = [n for n, item in enumerate(items) if value is None or value in ASPECTS[aspect](item)]
-    needed = set(choice.needed)
-    return Ballot(
-        sample,
-        annotator,
-        tuple(n in needed for n in numbers),
-        frozenset(needed.intersection(numbers)),
-    )
+    numbers = [
+        n for n, item in enumerate(items) if value is None or value in values_of(item, aspect)
+    ]
+    chosen = frozenset(choice.needed).intersection(numbers)
+    return Ballot(sample, annotator, tuple(n in chosen for n in numbers), chosen)
 
 
 def ballots_on_owners(
@@ -139,10 +114,7 @@ def ballots_on_owners(
 ) -> list[Ballot]:
     """Return ballots of stage 1 on the persons of each token that all annotators marked.
 
-    Args:
-        sample: id of the sample.
-        text: text of the sample.
-        versions: marks by annotator, with letters of persons aligned (`align_persons`).
+    `versions` are the marks by annotator, with letters of persons aligned (`align_persons`).
     """
     starts, _ = token_places(text)
     owners: list[dict[int, tuple[str, ...]]] = []
@@ -172,28 +144,30 @@ def _ballot_on_owners(sample: str, annotator: str, owners: Sequence[tuple[str, .
 
 def agreement(ballots: Iterable[Ballot]) -> Agreement:
     """Return the agreement over all samples together."""
-    return _agreement_in_groups(_groups(ballots))
+    return _agreement(_groups(ballots))
 
 
 def agreement_by_value(ballots: Iterable[Ballot]) -> dict[str, Agreement]:
     """Return the agreement on each value of an aspect, as if only its marks had been made.
 
-    Args:
-        ballots: made by `ballot_of_marks` for one aspect.
+    The ballots are those of `ballot_of_marks` for one aspect.
     """
-    groups = _groups(ballots)
-    label_counts = _label_counts(groups)
-    pairs = [(_by_value(one), _by_value(other)) for one, other in _pairs(groups)]
-    values = sorted({value for pair in pairs for by_value in pair for value in by_value})
-    nothing: _Chosen = frozenset()
+    compared = [ballot for group in _groups(ballots) for ballot in group]
+    chosen: Any = frozenset().union(*(ballot.chosen for ballot in compared))
     return {
-        value: _agreement(
-            len(groups),
-            _only(value, label_counts),
-            [(one.get(value, nothing), other.get(value, nothing)) for one, other in pairs],
-        )
-        for value in values
+        value: agreement(_only(value, ballot) for ballot in compared)
+        for value in sorted({value for value, _ in chosen})
     }
+
+
+def _only(value: str, ballot: Ballot) -> Ballot:
+    labels: Any = ballot.labels
+    chosen: Any = ballot.chosen
+    return replace(
+        ballot,
+        labels=tuple(value in values for values in labels),
+        chosen=frozenset(mark for each, mark in chosen if each == value),
+    )
 
 
 def agreement_with_others(ballots: Iterable[Ballot], annotator: str) -> Agreement:
@@ -207,7 +181,7 @@ def agreement_with_others(ballots: Iterable[Ballot], annotator: str) -> Agreemen
         if other is not own
     ]
     samples = {own.sample for own, _ in pairs}
-    return replace(_agreement_in_groups(pairs), samples=len(samples), fleiss=None)
+    return replace(_agreement(pairs), samples=len(samples), fleiss=None)
 
 
 def agreement_by_pair(ballots: Iterable[Ballot]) -> dict[tuple[str, str], Agreement]:
@@ -238,70 +212,26 @@ def _groups(ballots: Iterable[Ballot]) -> list[list[Ballot]]:
     ]
 
 
-def _pairs(groups: Iterable[Sequence[Ballot]]) -> list[tuple[Ballot, Ballot]]:
-    return [pair for group in groups for pair in combinations(group, 2)]
-
-
-def _agreement_in_groups(groups: Sequence[Sequence[Ballot]]) -> Agreement:
-    chosen = [(one.chosen, other.chosen) for one, other in _pairs(groups)]
-    return _agreement(len(groups), _label_counts(groups), chosen)
-
-
-def _agreement(
-    samples: int, label_counts: _LabelCounts, chosen: Sequence[tuple[_Chosen, _Chosen]]
-) -> Agreement:
+def _agreement(groups: Sequence[Sequence[Ballot]]) -> Agreement:
+    pairs = [pair for group in groups for pair in combinations(group, 2)]
     units: Counter[tuple[Hashable, ...]] = Counter()
-    for counts in label_counts.values():
-        units.update(counts)
-    total = sum((Counts.of(one, other) for one, other in chosen), Counts())
-    return Agreement(
-        samples=samples,
-        fleiss=fleiss_kappa(units),
-        cohen=_mean(cohen_kappa(cells) for cells in _cells(label_counts).values()),
-        f1=None if total.empty else total.prf.f1,
-        exact=_mean(float(one == other) for one, other in chosen),
-    )
-
-
-def _label_counts(groups: Iterable[Sequence[Ballot]]) -> _LabelCounts:
-    label_counts: _LabelCounts = {}
+    cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = defaultdict(Counter)
     for group in groups:
-        annotators = tuple(ballot.annotator for ballot in group)
-        labels = zip(*(ballot.labels for ballot in group), strict=True)
-        label_counts.setdefault(annotators, Counter()).update(labels)
-    return label_counts
-
-
-def _only(value: str, label_counts: _LabelCounts) -> _LabelCounts:
-    """Replace each label, a tuple of values, by whether it holds a value."""
-    result: _LabelCounts = {}
-    for annotators, counts in label_counts.items():
-        own = result.setdefault(annotators, Counter())
-        labels: Any
-        for labels, count in counts.items():
-            own[tuple(value in label for label in labels)] += count
-    return result
-
-
-def _by_value(ballot: Ballot) -> dict[str, _Chosen]:
-    by_value: dict[str, set[Hashable]] = {}
-    chosen: Any = ballot.chosen
-    for value, mark in chosen:
-        by_value.setdefault(value, set()).add(mark)
-    return {value: frozenset(marks) for value, marks in by_value.items()}
-
-
-def _cells(
-    label_counts: _LabelCounts,
-) -> dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]]:
-    """Return the contingency table of each pair of annotators."""
-    cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = {}
-    for annotators, counts in label_counts.items():
-        for i, j in combinations(range(len(annotators)), 2):
-            own = cells.setdefault((annotators[i], annotators[j]), Counter())
+        # Most units of a sample have the same labels.
+        counts = Counter(zip(*(ballot.labels for ballot in group), strict=True))
+        units.update(counts)
+        for i, j in combinations(range(len(group)), 2):
+            table = cells[group[i].annotator, group[j].annotator]
             for labels, count in counts.items():
-                own[labels[i], labels[j]] += count
-    return cells
+                table[labels[i], labels[j]] += count
+    total = sum((Counts.of(one.chosen, other.chosen) for one, other in pairs), Counts())
+    return Agreement(
+        samples=len(groups),
+        fleiss=fleiss_kappa(units),
+        cohen=_mean(cohen_kappa(table) for table in cells.values()),
+        f1=None if total.empty else total.prf.f1,
+        exact=_mean(float(one.chosen == other.chosen) for one, other in pairs),
+    )
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -317,9 +247,8 @@ def merge_marks(text: str, versions: Sequence[Iterable[Mark]]) -> tuple[Mark, ..
     (`align_persons`).
     """
     by_key: dict[tuple[int, int, str], list[Mark]] = {}
-    for version in align_persons(text, versions):
-        for mark in version:
-            by_key.setdefault((mark.start, mark.end, mark.type), []).append(mark)
+    for mark in chain.from_iterable(align_persons(text, versions)):
+        by_key.setdefault((mark.start, mark.end, mark.type), []).append(mark)
     merged = []
     for (start, end, pii_type), marks in sorted(by_key.items()):
         if 2 * len(marks) > len(versions):
@@ -351,10 +280,9 @@ def _align(text: str, marks: tuple[Mark, ...], reference: tuple[Mark, ...]) -> t
     own_letters, other_letters = list(own), list(others)
     pairs = match(list(own.values()), list(others.values()))
     letters = {own_letters[i]: other_letters[j] for i, j in pairs}
-    free = (letter for letter in PERSONS if letter not in others)
-    for letter in own_letters:
-        if letter not in letters:
-            letters[letter] = next(free)
+    unmatched = [letter for letter in own if letter not in letters]
+    free = [letter for letter in PERSONS if letter not in others]
+    letters.update(zip(unmatched, free, strict=False))
     return tuple(
         replace(mark, persons=tuple(sorted({letters[person] for person in mark.persons})))
         for mark in marks
