@@ -35,7 +35,6 @@ SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 200
 COOKIE: Final = "pii_bench_session"
 
-_DAY: Final = 86400.0
 _LOCAL_CSRF_FACT: Final = "local-csrf"
 _MOST_TOKENS: Final = 20
 
@@ -72,11 +71,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class User(Account):
-    """The account that sends a request.
-
-    Attributes:
-        csrf_token: token that forms must send; None for a program with its own token.
-    """
+    """The account that sends a request; `csrf_token` is None for a program with its own token."""
 
     csrf_token: str | None = field(repr=False)
 
@@ -175,8 +170,7 @@ def list_accounts(database: Database) -> Sequence[Account]:
     """Return the accounts that can log in, sorted by name."""
     query = select(ACCOUNTS).where(ACCOUNTS.c.password_hash.is_not(None)).order_by(ACCOUNTS.c.name)
     with database.reading() as connection:
-        rows = connection.execute(query).all()
-    return [Account(row.id, row.name, Role(row.role)) for row in rows]
+        return [Account(row.id, row.name, Role(row.role)) for row in connection.execute(query)]
 
 
 def has_owner(database: Database) -> bool:
@@ -200,17 +194,13 @@ def local_owner(database: Database) -> User:
 
 
 def begin_session(database: Database, account: Account, days: int) -> str:
-    """Open a session and delete expired ones.
-
-    Returns:
-        The value of the session's cookie.
-    """
+    """Open a session, delete expired ones, and return the value of its cookie."""
     secret, now = secrets.token_urlsafe(32), time.time()
     row = {
         "key": _hash(secret),
         "account_id": account.id,
         "csrf_token": secrets.token_urlsafe(32),
-        "expires": now + days * _DAY,
+        "expires": now + days * 86400.0,
     }
     database.write(delete(SESSIONS).where(SESSIONS.c.expires < now), insert(SESSIONS).values(**row))
     return secret
@@ -232,10 +222,7 @@ def user_of_session(database: Database, secret: str) -> User | None:
 
 
 def add_token(database: Database, account: Account, name: str) -> str:
-    """Create a token for programs of an account.
-
-    Returns:
-        The token, which cannot be read again.
+    """Create a token for programs of an account and return it; it cannot be read again.
 
     Raises:
         AccountError: the name is empty or too long, or there are too many tokens.

@@ -212,9 +212,6 @@ def _clean_answer(
 
     An answer keeps the name of the system whose suggestions were seen, even if its marks are
     removed.
-
-    Raises:
-        AnswerError: the answer is invalid, or it is done and incomplete.
     """
     cleaned: dict[str, Any]
     if task.stage == 2:

@@ -68,7 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
         yield
         masker.close()
         if upstream is not None:
-            await upstream.close()
+            await upstream.client.aclose()
         database.close()
 
     app = FastAPI(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -107,18 +108,16 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ChatError("'messages' must be a list of messages")
-    by_message = [list(_texts(message)) for message in messages]
-    asked = [
-        texts
-        for message, texts in zip(messages, by_message, strict=True)
-        if message.get("role") == "user" and texts
-    ]
-    query = _BETWEEN.join(each.read() for each in asked[-1]) if asked else ""
+    texts, query = [], ""
+    for message in messages:
+        own = [text.read() for text in _texts(message)]
+        texts += own
+        if own and message["role"] == "user":
+            query = _BETWEEN.join(own)
     if not query.strip():
         raise ChatError("there is no message of the user: what is asked decides what is masked")
-    texts = chain(*by_message, _stops(body))
-    text = _BETWEEN.join(each.read() for each in texts)
-    return Chat(body, text, query)
+    texts += [text.read() for text in _stops(body)]
+    return Chat(body, _BETWEEN.join(texts), query)
 
 
 def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
@@ -133,11 +132,7 @@ def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, t
 
 
 class _Tagger:
-    """Replaces spans of a whole text with their tags, part by part.
-
-    Args:
-        spans: spans of the whole text, in order.
-    """
+    """Replaces spans of a whole text, in order, with their tags, part by part."""
 
     def __init__(self, spans: Sequence[MaskedSpan]) -> None:
         self._spans = spans
@@ -249,14 +244,10 @@ def _check(
     words: Set[str] = frozenset(),
     others: Set[str] = frozenset(),
 ) -> dict[str, Any]:
-    """Return an object that has these fields only.
+    """Return an object that has these fields only; `what` is its name in messages.
 
-    Args:
-        value: the object.
-        what: its name in messages.
-        numbers: fields with a number, true or false.
-        words: fields with a word: ASCII characters without a space.
-        others: fields with any value.
+    `numbers` are fields with a number, true or false; `words` are fields with ASCII characters
+    without a space; `others` may have any value.
 
     Raises:
         ChatError: it has another field, or text in place of a number or a word.
@@ -312,9 +303,6 @@ class StreamUnmasker:
 
     A tag with several spellings becomes the first of them, because how often it will occur is
     not known yet.
-
-    Args:
-        mapping: tag to the texts that it replaced.
     """
 
     # An unfinished tag at the end of a text, with the backslashes before it.
@@ -348,15 +336,17 @@ class StreamUnmasker:
 
 
 class ChunkUnmasker:
-    """Replaces tags in the chunks of a streamed answer.
-
-    Args:
-        mapping: tag to the texts that it replaced.
-    """
+    """Replaces tags in the chunks of a streamed answer."""
 
     def __init__(self, mapping: Mapping[str, tuple[str, ...]]) -> None:
-        self._mapping = mapping
-        self._texts: dict[tuple[int, str], StreamUnmasker] = {}
+        in_json = escaped(mapping)
+        # By the number of the choice, and the name of the text or the number of the call.
+        self._texts: defaultdict[tuple[int, str], StreamUnmasker] = defaultdict(
+            lambda: StreamUnmasker(mapping)
+        )
+        self._calls: defaultdict[tuple[int, int], StreamUnmasker] = defaultdict(
+            lambda: StreamUnmasker(in_json)
+        )
         self._frame: dict[str, Any] = {}
 
     def feed(self, chunk: Mapping[str, Any]) -> dict[str, Any]:
@@ -368,12 +358,11 @@ class ChunkUnmasker:
             delta = choice.setdefault("delta", {}) or {}
             for key in _ANSWER_TEXTS:
                 if isinstance(delta.get(key), str):
-                    delta[key] = self._unmasker(index, key).feed(delta[key])
+                    delta[key] = self._texts[index, key].feed(delta[key])
             for call in delta.get("tool_calls") or ():
                 function = call.get("function") or {}
                 if isinstance(function.get("arguments"), str):
-                    key = f"call {call.get('index', 0)}"
-                    unmasker = self._unmasker(index, key)
+                    unmasker = self._calls[index, call.get("index", 0)]
                     function["arguments"] = unmasker.feed(function["arguments"])
             choice.pop("logprobs", None)
             if choice.get("finish_reason") is not None:
@@ -382,7 +371,8 @@ class ChunkUnmasker:
 
     def finish(self) -> dict[str, Any] | None:
         """Return a chunk with the rest of choices without a `finish_reason`, or None."""
-        deltas = {index: self._finished(index, {}) for index in {index for index, _ in self._texts}}
+        indexes = sorted({index for index, _ in (*self._texts, *self._calls)})
+        deltas = {index: self._finished(index, {}) for index in indexes}
         choices = [
             {"index": index, "delta": delta, "finish_reason": None}
             for index, delta in deltas.items()
@@ -390,22 +380,13 @@ class ChunkUnmasker:
         ]
         return {**self._frame, "choices": choices} if choices else None
 
-    def _unmasker(self, index: int, key: str) -> StreamUnmasker:
-        if (index, key) not in self._texts:
-            mapping = self._mapping if key in _ANSWER_TEXTS else escaped(self._mapping)
-            self._texts[index, key] = StreamUnmasker(mapping)
-        return self._texts[index, key]
-
     def _finished(self, index: int, delta: dict[str, Any]) -> dict[str, Any]:
         """Add the text that was held back to the last delta of a choice."""
         for (choice, key), text in self._texts.items():
-            left = text.finish() if choice == index else ""
-            if not left:
-                continue
-            if key in _ANSWER_TEXTS:
+            if choice == index and (left := text.finish()):
                 delta[key] = (delta.get(key) or "") + left
-            else:
-                number = int(key.removeprefix("call "))
+        for (choice, number), text in self._calls.items():
+            if choice == index and (left := text.finish()):
                 calls = delta.setdefault("tool_calls", [])
                 calls.append({"index": number, "function": {"arguments": left}})
         return delta

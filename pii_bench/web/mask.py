@@ -333,12 +333,9 @@ def _check_length(connection: HTTPConnection, length: int) -> None:
 def masked_text(
     text: str, entities: Iterable[tuple[str, str]], needed: tuple[str, ...] | None
 ) -> Masked:
-    """Mask a text as `pii_bench.mask` does, and return the spans too.
+    """Mask (text, type) pairs as `pii_bench.mask` does, and return the spans too.
 
-    Args:
-        text: any text.
-        entities: (text, type) pairs.
-        needed: texts that stay readable; None if that is not known.
+    `needed` texts stay readable; it is None if they are not known.
     """
     found, keep = list(dict.fromkeys(entities)), needed or ()
     locator = Locator(text)

@@ -44,7 +44,6 @@ PIECE: Final = 3000
 
 # A system may remember the texts it has seen; a new process remembers none.
 _BATCHES_PER_PROCESS: Final = 1000
-_DIED: Final = "a masking process has died: try again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +217,7 @@ class Masker:
         return [waiting for waiting in batch if not waiting.answer.cancelled()]
 
     async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
-        """Call a function in a process.
-
-        Raises:
-            BusyError: the process died.
-        """
+        """Call a function in a process."""
         pool = self._executor()
         try:
             return await asyncio.wrap_future(pool.submit(function, *arguments))
@@ -230,7 +225,7 @@ class Masker:
             pool.shutdown(wait=False)
             if self._pool is pool:
                 self._pool = None
-            raise BusyError(_DIED) from None
+            raise BusyError("a masking process has died: try again") from None
 
 
 def joined(parts: Sequence[Answers]) -> Answers:
@@ -243,39 +238,27 @@ def joined(parts: Sequence[Answers]) -> Answers:
 
 
 class _Worker:
-    """A system in a process of the pool, with the event loop of its clients.
-
-    Raises:
-        PiiBenchError: the system does not exist.
-    """
+    """A system in a process of the pool, with the event loop of its clients."""
 
     def __init__(self, system: str, base_url: str | None) -> None:
         options = SystemOptions(model=ModelOptions(base_url=base_url))
         self._systems = build_systems(system, options)
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner()
 
     @property
     def recipients(self) -> tuple[str, ...]:
-        """The recipients of unmasked texts.
-
-        Raises:
-            PiiBenchError: the system cannot mask.
-        """
+        """The recipients of unmasked texts."""
         systems = masking_systems(self._systems)
         return tuple(sorted({system.card.unmasked_text_to for system in systems}))
 
     def answer(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
         """Return one answer for each job; a failure affects its own job alone."""
-        return self._loop.run_until_complete(self._answer_all(jobs))
+        return self._runner.run(self._answer_all(jobs))
 
     def find(self, text: str) -> Subjects | Failure:
-        """Return the entities of a text by person.
-
-        Raises:
-            PiiBenchError: the system cannot answer any text.
-        """
+        """Return the entities of a text by person."""
         try:
-            return self._loop.run_until_complete(find(text, self._systems))
+            return self._runner.run(find(text, self._systems))
         except MaskingError as error:
             return Failure(str(error))
 
@@ -296,10 +279,9 @@ class _Worker:
 
     def close(self) -> None:
         """Close the systems and the event loop."""
-        for system in self._systems:
-            self._loop.run_until_complete(system.close())
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
+        with self._runner:
+            for system in self._systems:
+                self._runner.run(system.close())
 
 
 # The system that masks, and the one that prepares the suggestions of a project.

@@ -23,14 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shared(Generic[T]):
-    """A table whose rows have members.
-
-    Attributes:
-        table: the projects or the reviews.
-        members: table of (row id, account id) pairs.
-        row_id: column of `members` with the id of the row.
-        read: function that reads a row.
-    """
+    """The projects or the reviews, and their members, a table of (row id, account id) pairs."""
 
     table: Table
     members: Table
@@ -46,11 +39,7 @@ class Shared(Generic[T]):
         return [self.read(row) for row in connection.execute(query)]
 
     def get(self, connection: Connection, row_id: int) -> T:
-        """Return one by its id.
-
-        Raises:
-            NotThereError: there is none.
-        """
+        """Return one by its id."""
         return self.read(find_row(connection, self.table, row_id))
 
     def get_visible(self, connection: Connection, user: User, row_id: int) -> T:

@@ -122,35 +122,24 @@ def after_change(connection: Connection, project: Project, task: Task) -> None:
     A sample whose adjudicator changes a decision without finishing it is in dispute again.
     """
     stored = find_sample(connection, task.sample_id)
-    if stored.qualifies:
-        return
-    if task.part is Part.ADJUDICATOR:
-        outcome = _find_outcome(connection, stored.id, task.stage)
-        if outcome is not None:
-            _set_settled(connection, outcome, settled=_is_settled(connection, project, outcome))
-    else:
-        finished = _finished(connection, stored.id, task.stage)
-        if len(finished) < project.plan.annotators:
-            return
+    finished = _finished(connection, stored.id, task.stage)
+    if not stored.qualifies and len(finished) >= project.plan.annotators:
         _save_outcome(connection, project, stored, task.stage, finished)
-    _open_stage_2(connection, project, stored.id)
+        _open_stage_2(connection, project, stored.id)
 
 
 def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
     return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
 
 
-def _set_settled(connection: Connection, outcome: Outcome, *, settled: bool) -> None:
-    of_it = _is_of(outcome.sample_id, outcome.stage)
-    connection.execute(update(OUTCOMES).where(of_it).values(settled=settled))
-
-
-def _is_settled(connection: Connection, project: Project, outcome: Outcome) -> bool:
+def _is_settled(
+    connection: Connection, project: Project, sample_id: int, stage: int, kappa: float
+) -> bool:
     """Return True if the annotators agree enough or an adjudicator has decided."""
     return (
-        outcome.kappa >= project.plan.threshold
-        or len(_finished(connection, outcome.sample_id, outcome.stage)) == 1
-        or bool(_finished(connection, outcome.sample_id, outcome.stage, Part.ADJUDICATOR))
+        kappa >= project.plan.threshold
+        or len(_finished(connection, sample_id, stage)) == 1
+        or bool(_finished(connection, sample_id, stage, Part.ADJUDICATOR))
     )
 
 
@@ -164,7 +153,7 @@ def _save_outcome(
     whole = agreement(_ballot(stored, task) for task in finished)
     kappa = 1.0 if whole.fleiss is None else whole.fleiss
     f1 = 1.0 if whole.f1 is None else whole.f1
-    settled = len(finished) == 1 or kappa >= project.plan.threshold
+    settled = _is_settled(connection, project, stored.id, stage, kappa)
     outcome = Outcome(stored.id, stage, kappa, f1, settled)
     connection.execute(delete(OUTCOMES).where(_is_of(stored.id, stage)))
     connection.execute(insert(OUTCOMES).values(**asdict(outcome)))
@@ -174,9 +163,9 @@ def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> N
     """Store the items of stage 2 once stage 1 is settled."""
     if project.plan.stages is not Stages.BOTH:
         return
-    outcome = _find_outcome(connection, sample_id, 1)
+    settled = connection.scalar(select(OUTCOMES.c.settled).where(_is_of(sample_id, 1)))
     stored = find_sample(connection, sample_id)
-    if outcome is not None and outcome.settled and stored.items is None:
+    if settled and stored.items is None:
         items = items_of_marks(stored.sample.description, settled_marks(connection, stored))
         connection.execute(
             update(SAMPLES).where(SAMPLES.c.id == sample_id).values(asked=items_to_json(items))
@@ -187,10 +176,11 @@ def reconsider(database: Database, project: Project) -> None:
     """Apply a new threshold to outcomes without a decision whose stage 2 has not begun."""
     with database.writing() as connection:
         for (sample_id, stage), outcome in outcomes_of(connection, project).items():
-            settled = _is_settled(connection, project, outcome)
+            settled = _is_settled(connection, project, sample_id, stage, outcome.kappa)
             begun = stage == 1 and find_sample(connection, sample_id).items is not None
             if settled != outcome.settled and not begun:
-                _set_settled(connection, outcome, settled=settled)
+                own = _is_of(sample_id, stage)
+                connection.execute(update(OUTCOMES).where(own).values(settled=settled))
                 _open_stage_2(connection, project, sample_id)
 
 
@@ -199,11 +189,6 @@ def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int
     query = select(OUTCOMES).join(SAMPLES).where(SAMPLES.c.project_id == project.id)
     outcomes = [Outcome(**row) for row in connection.execute(query).mappings()]
     return {(outcome.sample_id, outcome.stage): outcome for outcome in outcomes}
-
-
-def _find_outcome(connection: Connection, sample_id: int, stage: int) -> Outcome | None:
-    row = connection.execute(select(OUTCOMES).where(_is_of(sample_id, stage))).mappings().first()
-    return None if row is None else Outcome(**row)
 
 
 def disputes(connection: Connection, project: Project) -> list[Outcome]:

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
     from pii_bench.web.accounts import User
 
-_FOLDER: Final = Path(__file__).parent
-STATIC: Final = _FOLDER / "static"
+STATIC: Final = Path(__file__).parent / "static"
 
-_TEMPLATES: Final = Jinja2Templates(_FOLDER / "templates")
+_TEMPLATES: Final = Jinja2Templates(Path(__file__).parent / "templates")
 _TEMPLATES.env.trim_blocks = _TEMPLATES.env.lstrip_blocks = True
 
 _STATUSES: Final[Mapping[type[PiiBenchError], int]] = {
@@ -45,13 +44,9 @@ _STATUSES: Final[Mapping[type[PiiBenchError], int]] = {
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page; its template also gets `user`, `is_owner`, `local` and `csrf_token`.
+    """Return a page of `templates/`, which escapes the values.
 
-    Args:
-        request: the request to answer.
-        template: name of a file in `templates/`.
-        status: status code of the response.
-        values: variables of the template, which escapes them.
+    The template also gets `user`, `is_owner`, `local` and `csrf_token`.
     """
     user: User | None = getattr(request.state, "user", None)
     common = {

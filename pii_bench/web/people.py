@@ -161,7 +161,7 @@ def add_person(
     if owner.name == LOCAL_NAME and role is not Role.OWNER:
         message = "The first account must have the role owner."
         return _people(request, status=400, wrong=message)
-    password = _new_password()
+    password = secrets.token_urlsafe(12)
     try:
         add_account(state.of(request).database, name.strip(), role, password)
     except AccountError as error:
@@ -173,7 +173,7 @@ def add_person(
 def reset_password(request: Request, _: SessionOwner, account_id: int) -> Response:
     """Give an account a new password and show it once."""
     name = _name_of(request, account_id)
-    password = _new_password()
+    password = secrets.token_urlsafe(12)
     set_password(state.of(request).database, account_id, password)
     return _people(request, name=name, password=password)
 
@@ -187,10 +187,6 @@ def close(request: Request, _: SessionOwner, account_id: int) -> Response:
     except AccountError as error:
         return _people(request, status=400, wrong=f"{error}.")
     return RedirectResponse("/people", 303)
-
-
-def _new_password() -> str:
-    return secrets.token_urlsafe(12)
 
 
 def _name_of(request: Request, account_id: int) -> str:

@@ -197,11 +197,7 @@ async def prepare(database: Database, masker: Masker, project: Project) -> None:
 
 
 def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str) -> Dataset:
-    """Load a dataset by its name or from an uploaded file.
-
-    Raises:
-        ProjectError: it cannot be read, or a text is too long.
-    """
+    """Load a dataset by its name or from an uploaded file."""
     if file is None or not file.filename:
         if source not in DATASETS:
             raise ProjectError("choose a dataset or a file")

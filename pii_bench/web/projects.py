@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from pii_bench.web.database import Database
     from pii_bench.web.marks import Mark
 
-PAPER_THRESHOLD: Final = 0.6
-"""Kappa below which the paper sends a sample to an expert."""
-
 MOST_ANNOTATORS: Final = 50
 LONGEST_GUIDELINES: Final = 50_000
 DEFAULT_GUIDELINES: Final = """\
@@ -82,7 +79,7 @@ class Plan:
 
     Attributes:
         annotators: number of annotators for each sample.
-        threshold: kappa below which a sample goes to an adjudicator.
+        threshold: kappa below which a sample goes to an adjudicator; the default is the paper's.
         qualification: number of samples, the first of the file, in the qualification round.
         pass_mark: mean F1 required in the qualification round.
         system: system that makes suggestions, as `--model` takes it; empty for none.
@@ -93,7 +90,7 @@ class Plan:
     name: str
     stages: Stages = Stages.BOTH
     annotators: int = 5
-    threshold: float = PAPER_THRESHOLD
+    threshold: float = 0.6
     qualification: int = 0
     pass_mark: float = 0.8
     system: str = ""
@@ -160,13 +157,7 @@ class StoredSample:
 def create_project(
     database: Database, plan: Plan, dataset: Dataset, samples: Iterable[Sample] | None = None
 ) -> Project:
-    """Create a project of a dataset.
-
-    Args:
-        database: database to store it in.
-        plan: settings.
-        dataset: dataset to annotate.
-        samples: samples of the dataset to use; None for all.
+    """Create a project of a dataset, or of some of its samples.
 
     Raises:
         ProjectError: too few samples fit the stages, the qualification round has no gold, or a
@@ -224,11 +215,7 @@ SHARED_PROJECTS: Final = Shared(PROJECTS, MEMBERS, MEMBERS.c.project_id, _projec
 
 
 def change_project(database: Database, project: Project, **changes: Any) -> Project:
-    """Change settings of a project.
-
-    Raises:
-        ProjectError: a setting is invalid.
-    """
+    """Change settings of a project, after `Plan` has checked them."""
     plan = replace(project.plan, **changes)
     database.write(update(PROJECTS).where(PROJECTS.c.id == project.id).values(**changes))
     return replace(project, plan=plan)
@@ -245,10 +232,7 @@ def samples_of(
 ) -> list[StoredSample]:
     """Return the samples of a project in order.
 
-    Args:
-        connection: of any transaction.
-        project: the project.
-        practice: True for the qualification round, False for the others, None for all.
+    `practice` is True for the qualification round, False for the others, None for all.
     """
     query = select(SAMPLES).where(SAMPLES.c.project_id == project.id).order_by(SAMPLES.c.position)
     if practice is not None:
@@ -257,11 +241,7 @@ def samples_of(
 
 
 def find_sample(connection: Connection, sample_id: int) -> StoredSample:
-    """Return a sample by its id.
-
-    Raises:
-        NotThereError: there is none.
-    """
+    """Return a sample by its id."""
     return _stored(find_row(connection, SAMPLES, sample_id))
 
 

@@ -68,10 +68,6 @@ class Upstream:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.client = httpx2.AsyncClient(timeout=_TIMEOUT, headers=headers)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self.client.aclose()
-
 
 @router.post("/v1/chat/completions")
 async def chat_completions(request: Request, _: CurrentUser) -> Response:
@@ -131,12 +127,7 @@ def _upstream(request: Request) -> Upstream:
 
 
 async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:
-    """Send a masked chat.
-
-    Raises:
-        HTTPException: it has a number that is not finite; the provider refuses it or cannot be
-            reached.
-    """
+    """Send a masked chat and return the answer with its body unread."""
     url = f"{upstream.url}/chat/completions"
     try:
         sent = upstream.client.build_request("POST", url, json=body)

@@ -145,12 +145,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The judgements of one system.
-
-    Attributes:
-        verdicts: number of judgements with each verdict.
-        privacy: mean of the ratings from 1 to 5; None without ratings. `meaning` likewise.
-    """
+    """The judgements of one system, with counts of verdicts and means of ratings, if any."""
 
     system: str
     judgements: int
@@ -316,11 +311,7 @@ def order_of(connection: Connection, review: Review, account_id: int) -> list[in
 
 
 def find_item(connection: Connection, user: User, item_id: int) -> tuple[Item, Review]:
-    """Return an item and its review.
-
-    Raises:
-        NotThereError: it does not exist, or the user may not see its review.
-    """
+    """Return an item and its review, if the user may see it."""
     row = find_row(connection, REVIEW_ITEMS, item_id)
     return _item(row), SHARED_REVIEWS.get_visible(connection, user, row.review_id)
 

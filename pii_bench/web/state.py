@@ -23,13 +23,8 @@ class State:
     """The shared objects of one server.
 
     Attributes:
-        settings: settings of the server.
-        database: the open database.
-        masker: the queue of texts to mask.
         uploads: limit of the files that are read at a time.
-        metrics: the counts that `/metrics` shows.
         upstream: the model service behind the proxy; None without a proxy.
-        limiter: rate limiter, which counts in memory.
         local: user of all requests as long as there are no accounts; None if a login is
             required.
     """

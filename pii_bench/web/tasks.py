@@ -183,11 +183,7 @@ def add_task(
 
 
 def find_task(connection: Connection, task_id: int) -> Task:
-    """Return a task by its id.
-
-    Raises:
-        NotThereError: there is none.
-    """
+    """Return a task by its id."""
     return _task(find_row(connection, TASKS, task_id))
 
 

@@ -15,6 +15,7 @@ import subprocess
 import time
 import warnings
 import zipfile
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from contextlib import suppress
 from dataclasses import dataclass
 from email import policy
@@ -40,15 +41,11 @@ MEGABYTE: Final = 1_000_000
 # Bytes of a page's drawing commands; a frame or a rule takes fewer.
 _MOST_BLANK_BYTES: Final = 2000
 
-_OCR_NEEDS: Final = ("PIL", "pypdfium2")
 MOST_PIXELS: Final = 50_000_000
 """Size limit of an uploaded picture."""
 
 _READ_PIXELS: Final = 9_000_000
 """An A4 page at 300 dots an inch; larger pictures are made smaller."""
-
-_DOTS: Final = 300
-_POINTS: Final = 72
 
 
 class UploadError(PiiBenchError):
@@ -89,10 +86,7 @@ class Upload:
 def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
     """Return the text of a file; blocks until its process has ended.
 
-    Args:
-        ending: ending of the file's name, with the dot. The name itself may identify a person.
-        data: content of the file.
-        limits: limits for reading it.
+    It takes only the ending of the file's name, with the dot: the name may identify a person.
 
     Raises:
         UploadError: the ending is unknown, the file has no text or is broken, OCR is needed and
@@ -172,15 +166,11 @@ def _upload(ending: str, data: bytes, limits: Limits) -> Upload:
 
 
 def _read_txt(data: bytes, _: Limits) -> Upload:
-    for encoding in ("utf-8-sig", "utf-16") if data[:2] in _UTF16_MARKS else ("utf-8-sig",):
-        try:
-            return Upload(data.decode(encoding))
-        except UnicodeDecodeError:
-            continue
-    raise UploadError("the text is not UTF-8: save it as such")
-
-
-_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+    encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return Upload(data.decode(encoding))
+    except UnicodeDecodeError:
+        raise UploadError("the text is not UTF-8: save it as such") from None
 
 
 def _read_pdf(data: bytes, limits: Limits) -> Upload:
@@ -212,11 +202,7 @@ def _read_pdf(data: bytes, limits: Limits) -> Upload:
 def _recognise(
     data: bytes, texts: list[str], scanned: list[int], limits: Limits
 ) -> tuple[str, ...]:
-    """Fill in the texts of scanned pages (numbered from 1) and return a note about them.
-
-    Raises:
-        UploadError: OCR is not installed, or there are too many pages.
-    """
+    """Fill in the texts of scanned pages (numbered from 1) and return a note about them."""
     shown = ", ".join(map(str, scanned[:10])) + (" ..." if len(scanned) > 10 else "")
     if not has_ocr():
         raise UploadError(
@@ -245,11 +231,7 @@ def _read_picture(data: bytes, limits: Limits) -> Upload:
 
 
 class _Ocr:
-    """Reads pictures with tesseract, in all its languages.
-
-    Args:
-        seconds: wall-clock time for all pictures together.
-    """
+    """Reads pictures with tesseract, in all its languages, all within some seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -260,11 +242,7 @@ class _Ocr:
         self._languages = "+".join(languages)
 
     def of_picture(self, data: bytes) -> str:
-        """Return the text of a PNG or JPEG file.
-
-        Raises:
-            UploadError: the picture is too large, or reading took too long.
-        """
+        """Return the text of a PNG or JPEG file."""
         from PIL import Image, ImageOps
 
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
@@ -276,15 +254,12 @@ class _Ocr:
             return self._read(ImageOps.exif_transpose(image))
 
     def of_page(self, document: PdfDocument, number: int) -> str:
-        """Return the text of a page of a PDF; the first page is 0.
-
-        Raises:
-            UploadError: reading took too long.
-        """
+        """Return the text of a page of a PDF; the first page is 0."""
         page = document[number]
         width, height = page.get_size()
         fit = (_READ_PIXELS / max(width * height, 1)) ** 0.5
-        bitmap = page.render(scale=min(_DOTS / _POINTS, fit), grayscale=True)
+        # At most 300 dots an inch, which has 72 points.
+        bitmap = page.render(scale=min(300 / 72, fit), grayscale=True)
         return self._read(bitmap.to_pil())
 
     def _read(self, image: Image) -> str:
@@ -419,7 +394,7 @@ _READERS: Final[Mapping[str, Callable[[bytes, Limits], Upload]]] = {
 
 def has_ocr() -> bool:
     """Return True if tesseract and the extra `ocr` are installed."""
-    return shutil.which("tesseract") is not None and all(map(find_spec, _OCR_NEEDS))
+    return shutil.which("tesseract") is not None and all(map(find_spec, ("PIL", "pypdfium2")))
 
 
 def endings() -> list[str]:
