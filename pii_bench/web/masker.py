@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from pii_bench.runs.mask_text import OnFailure
+    from pii_bench.systems.base import System
     from pii_bench.systems.predictions import Subjects
     from pii_bench.web.settings import Settings
 
@@ -237,51 +238,18 @@ def joined(parts: Sequence[Answers]) -> Answers:
     return Answers(tuple(entities), tuple(needed))
 
 
+@dataclass(frozen=True, slots=True)
 class _Worker:
     """A system in a process of the pool, with the event loop of its clients."""
 
-    def __init__(self, system: str, base_url: str | None) -> None:
-        options = SystemOptions(model=ModelOptions(base_url=base_url))
-        self._systems = build_systems(system, options)
-        self._runner = asyncio.Runner()
-
-    @property
-    def recipients(self) -> tuple[str, ...]:
-        """The recipients of unmasked texts."""
-        systems = masking_systems(self._systems)
-        return tuple(sorted({system.card.unmasked_text_to for system in systems}))
-
-    def answer(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
-        """Return one answer for each job; a failure affects its own job alone."""
-        return self._runner.run(self._answer_all(jobs))
-
-    def find(self, text: str) -> Subjects | Failure:
-        """Return the entities of a text by person."""
-        try:
-            return self._runner.run(find(text, self._systems))
-        except MaskingError as error:
-            return Failure(str(error))
-
-    async def _answer_all(self, jobs: Sequence[Job]) -> list[Answers | Failure]:
-        if self.recipients == (THIS_MACHINE,):
-            # Local models share the processor: running them concurrently gains nothing.
-            return [await self._answer(job) for job in jobs]
-        return await asyncio.gather(*map(self._answer, jobs))
-
-    async def _answer(self, job: Job) -> Answers | Failure:
-        try:
-            if job.query is None:
-                subjects = await find(job.text, self._systems)
-                return Answers(tuple(pair for subject in subjects for pair in subject), None)
-            return await ask(job.text, job.query, self._systems, on_failure=job.on_failure)
-        except PiiBenchError as error:
-            return Failure(str(error))
+    systems: Sequence[System]
+    runner: asyncio.Runner
 
     def close(self) -> None:
         """Close the systems and the event loop."""
-        with self._runner:
-            for system in self._systems:
-                self._runner.run(system.close())
+        with self.runner:
+            for system in self.systems:
+                self.runner.run(system.close())
 
 
 # The system that masks, and the one that prepares the suggestions of a project.
@@ -293,26 +261,55 @@ _WORKERS: Final[dict[tuple[str, str | None], _Worker]] = {}
 
 
 def _worker(system: str, base_url: str | None) -> _Worker:
-    key = (system, base_url)
-    worker = _WORKERS.pop(key, None) or _Worker(system, base_url)
-    _WORKERS[key] = worker  # last, as the one used most recently
+    worker = _WORKERS.pop((system, base_url), None)
+    if worker is None:
+        options = SystemOptions(model=ModelOptions(base_url=base_url))
+        worker = _Worker(build_systems(system, options), asyncio.Runner())
+    _WORKERS[system, base_url] = worker  # last, as the one used most recently
     if len(_WORKERS) > _MOST_WORKERS:
         _WORKERS.pop(next(iter(_WORKERS))).close()
     return worker
 
 
-def _recipients(system: str, base_url: str | None) -> tuple[str, ...]:
-    return _worker(system, base_url).recipients
-
-
-def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answers | Failure]:
-    return _worker(system, base_url).answer(jobs)
-
-
-def _subjects(system: str, text: str) -> Subjects | Failure:
-    return _worker(system, None).find(text)
-
-
 def _close_all() -> None:
     while _WORKERS:
         _WORKERS.popitem()[1].close()
+
+
+def _recipients(system: str, base_url: str | None) -> tuple[str, ...]:
+    systems = masking_systems(_worker(system, base_url).systems)
+    return tuple(sorted({each.card.unmasked_text_to for each in systems}))
+
+
+def _subjects(system: str, text: str) -> Subjects | Failure:
+    worker = _worker(system, None)
+    try:
+        return worker.runner.run(find(text, worker.systems))
+    except MaskingError as error:
+        return Failure(str(error))
+
+
+def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answers | Failure]:
+    """Return one answer for each job; a failure affects its own job alone."""
+    worker = _worker(system, base_url)
+    # Local models share the processor: running them concurrently gains nothing.
+    is_local = _recipients(system, base_url) == (THIS_MACHINE,)
+    return worker.runner.run(_answer_all(worker.systems, jobs, concurrently=not is_local))
+
+
+async def _answer_all(
+    systems: Sequence[System], jobs: Sequence[Job], *, concurrently: bool
+) -> list[Answers | Failure]:
+    if concurrently:
+        return await asyncio.gather(*(_answer_one(systems, job) for job in jobs))
+    return [await _answer_one(systems, job) for job in jobs]
+
+
+async def _answer_one(systems: Sequence[System], job: Job) -> Answers | Failure:
+    try:
+        if job.query is None:
+            subjects = await find(job.text, systems)
+            return Answers(tuple(pair for subject in subjects for pair in subject), None)
+        return await ask(job.text, job.query, systems, on_failure=job.on_failure)
+    except PiiBenchError as error:
+        return Failure(str(error))
