@@ -26,6 +26,14 @@ def url(people: str, tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+def log_in(page: Any, name: str) -> None:
+    page.goto("/login")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log out").wait_for()
+
+
 class Visitor:
     """A user with their own browser context, and the errors on its console."""
 
@@ -42,11 +50,7 @@ class Visitor:
         self.complaints = complaints(self.page)
         self._width = width
         if name:
-            self.page.goto("/login")
-            self.page.get_by_label("Name").fill(name)
-            self.page.get_by_label("Password").fill(PASSWORD)
-            self.page.get_by_role("button", name="Log in").click()
-            self.page.get_by_role("button", name="Log out").wait_for()
+            log_in(self.page, name)
 
     def look(self, name: str) -> None:
         look(self.page, f"{name}-{self._width}")
@@ -358,12 +362,7 @@ def test_changes_are_kept_over_a_new_login(browser: Any, url: str) -> None:
     page.get_by_role("button", name="PER name").click()
     page.get_by_text("Log in again and load this page again: your changes are kept.").wait_for()
 
-    other = olga.context.new_page()
-    other.goto("/login")
-    other.get_by_label("Name").fill("olga")
-    other.get_by_label("Password").fill(PASSWORD)
-    other.get_by_role("button", name="Log in").click()
-    other.get_by_role("button", name="Log out").wait_for()
+    log_in(olga.context.new_page(), "olga")
     page.reload()
 
     olga.saved()

@@ -21,11 +21,14 @@ from pii_bench.web.chat import (
 )
 
 MAPPING = {"<Full Name>": ("Ann Lee",), "<Date 1>": ("3 May",), "<Note>": ('said "no"\n',)}
-CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
 def user(content: object) -> dict[str, Any]:
     return {"role": "user", "content": content}
+
+
+def call(arguments: str = "{}") -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
 
 
 def test_every_text_of_a_chat_is_masked_for_the_last_user_message() -> None:
@@ -37,13 +40,7 @@ def test_every_text_of_a_chat_is_masked_for_the_last_user_message() -> None:
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [
-                    {
-                        "id": "1",
-                        "type": "function",
-                        "function": {"name": "find", "arguments": '{"who": "Ann Lee"}'},
-                    }
-                ],
+                "tool_calls": [call('{"who": "Ann Lee"}')],
             },
             {"role": "tool", "tool_call_id": "1", "content": "Ann Lee: Leeds"},
             user("Where does Ann Lee live?"),
@@ -95,10 +92,9 @@ def test_a_value_split_over_two_messages_is_masked_in_both() -> None:
     ],
 )
 def test_json_is_masked_without_its_escapes_and_stays_json(text: str, masked: str) -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}
     messages = [
         user("Where is José Núñez?"),
-        {"role": "assistant", "tool_calls": [call]},
+        {"role": "assistant", "tool_calls": [call(text)]},
         {"role": "tool", "tool_call_id": "1", "content": text},
     ]
     entities = (("José Núñez", "PER"), ("Leeds", "LOC"), ("2079460018", "CODE"))
@@ -177,8 +173,11 @@ def test_settings_and_descriptions_of_tools_are_forwarded_unchanged() -> None:
         ({"messages": [user("x") | {"audio": {}}]}, "'audio' of a message"),
         ({"messages": [user("x") | {"tool_calls": [{"custom": {}}]}]}, "must be of a function"),
         ({"messages": [user("x") | {"tool_calls": 5}]}, "'tool_calls' of a message must be"),
-        ({"messages": [user("x") | {"tool_calls": [CALL | {"note": "a secret"}]}]}, "'note' of a"),
-        ({"messages": [user("x") | {"tool_calls": [CALL | {"id": "a secret"}]}]}, "'id' of a"),
+        (
+            {"messages": [user("x") | {"tool_calls": [call() | {"note": "a secret"}]}]},
+            "'note' of a",
+        ),
+        ({"messages": [user("x") | {"tool_calls": [call() | {"id": "a secret"}]}]}, "'id' of a"),
         ({"messages": [user([{"type": "text", "text": "x", "note": "a secret"}])]}, "'note' of a"),
         ({"messages": [{"role": "a secret", "content": "x"}]}, "'role' of a message must be"),
         ({"messages": [{"role": "secret", "content": "x"}]}, "role of a message must be one of"),
@@ -203,8 +202,7 @@ def test_a_chat_that_cannot_be_masked_completely_is_refused(
 
 
 def test_tags_in_an_answer_and_in_tool_arguments_are_restored() -> None:
-    arguments = '{"to": "<full name>", "note": "<Note>"}'
-    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}]
+    calls = [call('{"to": "<full name>", "note": "<Note>"}')]
     message = {"role": "assistant", "content": "Dear [Full Name]", "tool_calls": calls}
     answer = {"choices": [{"index": 0, "message": message, "logprobs": {"content": []}}]}
 
@@ -309,9 +307,9 @@ def test_streamed_tool_arguments_are_restored() -> None:
     pieces = ['{"to": "<Fu', 'll Name>", "note"', ': "<Note', '>"}']
     restored = ""
     for number, piece in enumerate(pieces):
-        call = {"index": 0, "function": {"arguments": piece}}
+        part = {"index": 0, "function": {"arguments": piece}}
         finish = "tool_calls" if number == len(pieces) - 1 else None
-        choice = {"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": finish}
+        choice = {"index": 0, "delta": {"tool_calls": [part]}, "finish_reason": finish}
         (unmasked,) = chunks.feed({"choices": [choice]})["choices"]
         restored += "".join(c["function"]["arguments"] for c in unmasked["delta"]["tool_calls"])
 

@@ -48,6 +48,20 @@ def choose(browser: Browser, project: Project, *needed: int, **more: Any) -> Non
     assert save(browser, open_next(browser, project), answer, done=True).is_success
 
 
+def disputed(team: Server, **plan: Any) -> tuple[Project, str]:
+    """Return a project whose sample ann and bob marked differently, and the path of the dispute."""
+    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1], **plan)
+    annotate(team.browser("ann"), project, *ALL)
+    annotate(team.browser("bob"), project, ANN)
+    return project, f"/projects/{project.id}/disputes/{sample_ids(team, project)['one']}/1"
+
+
+def adjudicate(browser: Browser, path: str) -> int:
+    """Open a dispute; return the task."""
+    opened = browser.post(path, follow_redirects=False)
+    return int(opened.headers["location"].rpartition("/")[2])
+
+
 def row_of(browser: Browser, project: Project, folder: Path) -> Row:
     """Return the leaderboard's row of a project's answers."""
     path = folder / "human" / "pilot.jsonl"
@@ -78,6 +92,7 @@ def test_stage_2_asks_about_the_marks_of_the_majority(
 ) -> None:
     project = new_project(team, "ann", "bob", records=RECORDS[:1], threshold=0.5)
     annotate(ann, project, *ALL)
+    assert "Nothing to decide" in team.browser("olga").page(f"/projects/{project.id}/disputes")
     waiting = ann.post(f"/projects/{project.id}/next", follow_redirects=False)
     assert waiting.headers["location"] == f"/projects/{project.id}/work"
 
@@ -95,60 +110,39 @@ def test_stage_2_asks_about_the_marks_of_the_majority(
 
 
 def test_a_sample_with_low_agreement_goes_to_an_adjudicator(
-    team: Server, ann: Browser, bob: Browser, adam: Browser
+    team: Server, ann: Browser, adam: Browser
 ) -> None:
-    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    annotate(ann, project, *ALL)
-    assert "Nothing to decide" in adam.page(f"/projects/{project.id}/disputes")
-    annotate(bob, project, ANN)
+    project, path = disputed(team)
+    disputes = f"/projects/{project.id}/disputes"
+    assert "one" in adam.page(disputes)
 
-    page = adam.page(f"/projects/{project.id}/disputes")
-    assert "one" in page
-    path = f"/projects/{project.id}/disputes/{sample_ids(team, project)['one']}/1"
-    answer = adam.post(path, follow_redirects=False)
-    task = int(answer.headers["location"].rpartition("/")[2])
+    task = adjudicate(adam, path)
+
     state = state_of(adam, task)
     # The answer starts from the majority, and the versions are anonymous.
     assert [mark["start"] for mark in state["answer"]["marks"]] == [0]
     assert [version["label"] for version in state["versions"]] == ["Annotator 1", "Annotator 2"]
     assert "ann" not in str(state["versions"]).replace("annot", "")
+    assert not state["closed"]
     # Opening the sample again gives the same task.
-    assert adam.post(path, follow_redirects=False).headers == answer.headers
+    assert adjudicate(adam, path) == task
 
     assert save(adam, task, {"marks": [ANN, BO, AGE]}, done=True).is_success
-    assert "Nothing to decide" in adam.page(f"/projects/{project.id}/disputes")
+    assert "Nothing to decide" in adam.page(disputes)
     items = state_of(ann, open_next(ann, project))["items"]
     assert [item["text"] for item in items] == ["Ann", "Bo", "32"]
-
-
-def test_a_decision_is_closed_once_stage_2_asks_about_it(
-    team: Server, ann: Browser, bob: Browser, adam: Browser
-) -> None:
-    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    annotate(ann, project, *ALL)
-    annotate(bob, project, ANN)
-    path = f"/projects/{project.id}/disputes/{sample_ids(team, project)['one']}/1"
-    opened = adam.post(path, follow_redirects=False)
-    task = int(opened.headers["location"].rpartition("/")[2])
-    assert not state_of(adam, task)["closed"]
-    save(adam, task, {"marks": [ANN]}, done=True)
-
+    # Stage 2 asks about the decision, which can no longer be changed.
     assert state_of(adam, task)["closed"]
     assert save(adam, task, {"marks": [ANN, AGE]}, done=True).status_code == 409
 
 
 def test_a_changed_decision_is_in_dispute_until_it_is_finished_again(
-    team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
+    team: Server, adam: Browser, olga: Browser
 ) -> None:
-    project = new_project(
-        team, "ann", "bob", "adam", records=RECORDS[:1], stages=Stages.MARK, threshold=0.9
-    )
-    annotate(ann, project, *ALL)
-    annotate(bob, project)
+    project, path = disputed(team, stages=Stages.MARK, threshold=0.9)
     disputes = f"/projects/{project.id}/disputes"
     export = f"/projects/{project.id}/export.jsonl"
-    opened = adam.post(f"{disputes}/{sample_ids(team, project)['one']}/1", follow_redirects=False)
-    task = int(opened.headers["location"].rpartition("/")[2])
+    task = adjudicate(adam, path)
     save(adam, task, {"marks": [ANN]}, done=True)
 
     save(adam, task, {"marks": [ANN, AGE]})
@@ -158,8 +152,7 @@ def test_a_changed_decision_is_in_dispute_until_it_is_finished_again(
     save(adam, task, {"marks": [ANN, AGE]}, done=True)
     assert "Nothing to decide" in adam.page(disputes)
     (record,) = lines(olga.get(export).text)
-    assert [entity["text"] for entity in record["subjects"][0]["entities"]] == ["Ann"]
-    assert [entity["text"] for entity in record["subjects"][1]["entities"]] == ["32"]
+    assert [[e["text"] for e in s["entities"]] for s in record["subjects"]] == [["Ann"], ["32"]]
 
     version = state_of(adam, task)["version"]
     adam.post(f"/tasks/{task}/undo", json={"base": version})
@@ -167,19 +160,17 @@ def test_a_changed_decision_is_in_dispute_until_it_is_finished_again(
 
 
 def test_only_one_adjudicator_opens_a_disputed_sample(
-    team: Server, ann: Browser, bob: Browser, adam: Browser, olga: Browser
+    team: Server, ann: Browser, adam: Browser, olga: Browser
 ) -> None:
-    project = new_project(team, "ann", "bob", "adam", records=RECORDS[:1])
-    annotate(ann, project, *ALL)
-    annotate(bob, project, ANN)
-    sample = sample_ids(team, project)["one"]
+    project, path = disputed(team)
+    unknown = f"/projects/{project.id}/disputes/{sample_ids(team, project)['one'] + 99}/1"
 
-    assert ann.post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
-    assert adam.post(f"/projects/{project.id}/disputes/{sample}/2").status_code == 404
-    assert adam.post(f"/projects/{project.id}/disputes/{sample + 99}/1").status_code == 404
-    assert adam.post(f"/projects/{project.id}/disputes/{sample}/1").is_success
+    assert ann.post(path).status_code == 403
+    assert adam.post(path.removesuffix("1") + "2").status_code == 404
+    assert adam.post(unknown).status_code == 404
+    assert adam.post(path).is_success
     # A second adjudicator is refused.
-    assert olga.post(f"/projects/{project.id}/disputes/{sample}/1").status_code == 403
+    assert olga.post(path).status_code == 403
 
 
 def test_an_answer_is_closed_once_all_annotators_have_finished(

@@ -59,6 +59,14 @@ def ask(proxy: Server, prompt: str = PROMPT) -> str | None:
     return answer.choices[0].message.content
 
 
+def ask_for_stream(proxy: Server) -> str:
+    """Return the text of a streamed answer to OpenAI's client."""
+    stream = client(proxy).chat.completions.create(
+        model="m", messages=[{"role": "user", "content": PROMPT}], stream=True
+    )
+    return "".join(each.choices[0].delta.content or "" for each in stream)
+
+
 def events(*chunks: object) -> Reply:
     lines = [f"data: {json.dumps(each)}\n\n" for each in chunks]
     body = "".join([*lines, "data: [DONE]\n\n"]).encode()
@@ -120,12 +128,7 @@ def test_a_stream_is_unmasked_where_tags_are_split(
     # Each byte on its own: chunks are split too.
     protocol_server.script(replace(events(*map(chunk, pieces), chunk("", "stop")), trickle=2e-4))
 
-    stream = client(proxy).chat.completions.create(
-        model="m", messages=[{"role": "user", "content": PROMPT}], stream=True
-    )
-    restored = "".join(each.choices[0].delta.content or "" for each in stream)
-
-    assert restored == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
+    assert ask_for_stream(proxy) == f"Dear Ann Lee, you are 32. {MAIL}! {MAIL}"
 
 
 def test_a_stream_without_a_finish_reason_arrives_whole(
@@ -133,17 +136,19 @@ def test_a_stream_without_a_finish_reason_arrives_whole(
 ) -> None:
     protocol_server.script(events(chunk("Is 3 < 4")))
 
-    stream = client(proxy).chat.completions.create(
-        model="m", messages=[{"role": "user", "content": PROMPT}], stream=True
-    )
-
-    assert "".join(each.choices[0].delta.content or "" for each in stream) == "Is 3 < 4"
+    assert ask_for_stream(proxy) == "Is 3 < 4"
 
 
-def test_a_stream_that_breaks_off_ends_with_an_error(
-    proxy: Server, protocol_server: ProtocolServer
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (f"data: {json.dumps(chunk('Dear <Full'))}\n\n".encode(), "broke off"),
+        (b"data: " + b"[" * 100_000 + b"\n\n", "no chat completion"),
+    ],
+)
+def test_a_stream_that_cannot_be_read_ends_with_an_error(
+    proxy: Server, protocol_server: ProtocolServer, body: bytes, what: str
 ) -> None:
-    body = f"data: {json.dumps(chunk('Dear <Full'))}\n\n".encode()
     protocol_server.script(Reply(body=body))
 
     answer = proxy.program().post(
@@ -151,21 +156,8 @@ def test_a_stream_that_breaks_off_ends_with_an_error(
         json={"model": "m", "stream": True, "messages": [{"role": "user", "content": PROMPT}]},
     )
 
-    assert "broke off" in answer.text
+    assert what in answer.text
     assert "[DONE]" not in answer.text
-
-
-def test_a_stream_that_is_no_chat_completion_ends_with_an_error(
-    proxy: Server, protocol_server: ProtocolServer
-) -> None:
-    protocol_server.script(Reply(body=b"data: " + b"[" * 100_000 + b"\n\n"))
-
-    answer = proxy.program().post(
-        "/v1/chat/completions",
-        json={"model": "m", "stream": True, "messages": [{"role": "user", "content": PROMPT}]},
-    )
-
-    assert "no chat completion" in answer.text
 
 
 @pytest.mark.parametrize(

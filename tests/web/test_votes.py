@@ -40,13 +40,6 @@ def test_a_ballot_of_stage_1_labels_each_token() -> None:
     assert ballot.chosen == {(0, 3, "PER"), (14, 18, "LOC")}
 
 
-def test_a_ballot_of_an_aspect_labels_each_token_with_its_values() -> None:
-    ballot = ballot_of_marks("s", "eva", TEXT, [BONN, ANN], "person")
-
-    assert ballot.labels == (("A",), (), (), (), ("B",), ())
-    assert ballot.chosen == {("A", (0, 3, "PER")), ("B", (14, 18, "LOC"))}
-
-
 def test_a_ballot_of_stage_2_labels_each_entity_as_needed_or_not() -> None:
     assert ballot_of_choice("s", "eva", ITEMS, Choice((2,))).labels == (False, False, True)
     only = ballot_of_choice("s", "eva", ITEMS, Choice((0, 2)), "PER", "type")
