@@ -42,10 +42,7 @@ class Mark:
     """A marked piece of PII; `parse_marks` reads it as a dictionary.
 
     Attributes:
-        start: first code point.
-        end: code point after the last.
         persons: sorted letters of the persons it belongs to.
-        type: one of the types of `PiiType`.
         category: None until the annotator has chosen one.
         origin: `HAND`, or the system that suggested the mark.
     """

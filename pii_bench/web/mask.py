@@ -63,10 +63,6 @@ KINDS: Final = {
 Text = Annotated[str, Field(max_length=200_000)]
 """A text in a request; the server's own limit (`Settings.most_characters`) may be lower."""
 
-Query = Annotated[str, Field(max_length=20_000)]
-# A list, not a tuple: messages about wrong requests use the word for it.
-Tags = Annotated[dict[str, list[str]], Field(max_length=20_000)]
-
 
 class Entity(BaseModel):
     """A found text with its type: one of `PiiType`, or another."""
@@ -110,7 +106,7 @@ class MaskRequest(BaseModel):
     """A text to mask for a query. With `entities` it is masked by them, without a system."""
 
     text: Text
-    query: Query = ""
+    query: Annotated[str, Field(max_length=20_000)] = ""
     on_failure: OnFailure = "refuse"
     entities: Annotated[list[Entity], Field(max_length=5000)] | None = None
     keep: Annotated[list[Text], Field(max_length=5000)] = []
@@ -133,7 +129,8 @@ class UnmaskRequest(BaseModel):
     """An answer with tags, and the mapping from `/mask`."""
 
     text: Text
-    mapping: Tags
+    # Lists, not tuples: messages about wrong requests use the word for it.
+    mapping: Annotated[dict[str, list[str]], Field(max_length=20_000)]
 
 
 class Unmasked(BaseModel):

@@ -257,7 +257,11 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
     """
     pairs = list(pairs)
     if kind is Kind.BLIND:
-        pairs = [_without_statuses(pair) for pair in pairs]
+        # Statuses would give away what a system masked.
+        pairs = [
+            replace(pair, before=[(_text(pair.before), "")], after=[(_text(pair.after), "")])
+            for pair in pairs
+        ]
     if not name.strip() or len(name) > 200:
         raise ReviewError("the name of a review must have 1 to 200 characters")
     if not pairs:
@@ -280,10 +284,6 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
             ],
         )
     return Review(review_id, name.strip(), kind)
-
-
-def _without_statuses(pair: Pair) -> Pair:
-    return replace(pair, before=[(_text(pair.before), "")], after=[(_text(pair.after), "")])
 
 
 def _text(pieces: Pieces) -> str:
@@ -361,11 +361,9 @@ def finished_judgements(
 
 def results_of(judgements: Sequence[tuple[Item, int, Judgement]]) -> list[Result]:
     """Return the results of each system, sorted by system."""
-    by_system: dict[str, list[tuple[Item, int, Judgement]]] = {}
-    for row in judgements:
-        by_system.setdefault(row[0].pair.system, []).append(row)
     results = []
-    for system, rows in sorted(by_system.items()):
+    for system in sorted({item.pair.system for item, _, _ in judgements}):
+        rows = [row for row in judgements if row[0].pair.system == system]
         verdicts = Counter(judgement.verdict for _, _, judgement in rows)
         results.append(
             Result(

@@ -23,8 +23,6 @@ from pii_bench.web.projects import SHARED_PROJECTS, Project
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CSRF_FIELD: Final = "csrf_token"
-CSRF_HEADER: Final = "x-csrf-token"
 FORM_EXPIRED: Final = "The form has expired. Load the page again and repeat."
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -83,7 +81,7 @@ async def _admit(connection: HTTPConnection) -> None:
         return
     # A WebSocket cannot send the token; for it the check of the origin suffices.
     if isinstance(connection, Request):
-        token = connection.headers.get(CSRF_HEADER) or await _form_token(connection)
+        token = connection.headers.get("x-csrf-token") or await _form_token(connection)
         if not secrets.compare_digest(token.encode(), user.csrf_token.encode()):
             raise HTTPException(403, FORM_EXPIRED)
 
@@ -171,5 +169,5 @@ async def _form_token(request: Request) -> str:
     kind = request.headers.get("content-type", "")
     if not kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
         return ""
-    value = (await request.form()).get(CSRF_FIELD)
+    value = (await request.form()).get("csrf_token")
     return value if isinstance(value, str) else ""

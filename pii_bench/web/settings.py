@@ -19,7 +19,6 @@ class Settings:
     Attributes:
         database: path of an SQLite file, or an SQLAlchemy URL such as `postgresql+psycopg://...`.
         host: address to bind to; if other machines can reach it, accounts are required.
-        port: TCP port.
         hosts: other names under which browsers reach the server.
         system: system that masks, named as for `--model`.
         base_url: URL of the system's chat model, if it is not the provider's.

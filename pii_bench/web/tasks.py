@@ -43,12 +43,11 @@ class ConflictError(PiiBenchError):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The answer of one person for one sample in one stage.
+    """The answer of one person for one sample in one stage, in its last version.
 
     Attributes:
         account_id: None if the answer was imported or the account was deleted.
-        version: number of the last version; the first is 1.
-        answer: the last version.
+        version: number of the version; the first is 1.
         seconds: time that the person spent on it.
     """
 
