@@ -11,18 +11,16 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from PIL import Image
-from sqlalchemy import insert
 
 from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
-from pii_bench.web.accounts import COOKIE, Role, begin_session
+from pii_bench.web.accounts import COOKIE, Role, add_account, begin_session
 from pii_bench.web.projects import SHARED_PROJECTS, Plan, Stages, create_project
 from pii_bench.web.reviews import SHARED_REVIEWS, Kind, create_review, masked_pair
 from pii_bench.web.settings import Settings
-from pii_bench.web.tables import ACCOUNTS
 from tests.web.chromium import chromium, serving
-from tests.web.server import Server
+from tests.web.server import PASSWORD, Server
 from tests.web.study import choice, open_next, save, state_of
 
 if TYPE_CHECKING:
@@ -101,12 +99,8 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         database = server.web.database
         names = {"olga": Role.OWNER, "adam": Role.ADJUDICATOR}
         names |= dict.fromkeys(ANNOTATORS, Role.ANNOTATOR)
-        with database.writing() as connection:
-            rows = [
-                {"name": name, "role": role.value, "password_hash": "-", "created": 0.0}
-                for name, role in names.items()
-            ]
-            connection.execute(insert(ACCOUNTS), rows)
+        for name, role in names.items():
+            add_account(database, name, role, PASSWORD)
         secrets = {name: begin_session(database, server.account(name), 1) for name in names}
         browsers = {name: server.browser(name) for name in names}
 

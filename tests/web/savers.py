@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import httpx2
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
-from pii_bench.web.accounts import COOKIE, Role, begin_session, list_accounts
+from pii_bench.web.accounts import COOKIE, Role, add_account, begin_session
 from pii_bench.web.database import Database
 from pii_bench.web.projects import SHARED_PROJECTS, Plan, Stages, create_project
-from pii_bench.web.tables import ACCOUNTS, OUTCOMES, TASKS, VERSIONS
+from pii_bench.web.tables import OUTCOMES, TASKS, VERSIONS
+from tests.web.server import PASSWORD
 from tests.web.study import ANN, BO, dataset
 
 if TYPE_CHECKING:
@@ -35,18 +36,12 @@ class SaveResult:
 def study(where: str, people: int) -> list[str]:
     """Create a project in which `people` annotate each sample; return their session secrets."""
     database = Database(where)
-    with database.writing() as connection:
-        rows = [
-            {"name": f"a{n}", "role": Role.ANNOTATOR.value, "password_hash": "-", "created": 0.0}
-            for n in range(people)
-        ]
-        connection.execute(insert(ACCOUNTS), rows)
     project = create_project(database, Plan("Many", Stages.MARK, annotators=people), dataset())
     secrets = []
-    for account in list_accounts(database):
-        if account.role is Role.ANNOTATOR:
-            SHARED_PROJECTS.add_member(database, project.id, account.id)
-            secrets.append(begin_session(database, account, 1))
+    for number in range(people):
+        account = add_account(database, f"a{number}", Role.ANNOTATOR, PASSWORD)
+        SHARED_PROJECTS.add_member(database, project.id, account.id)
+        secrets.append(begin_session(database, account, 1))
     database.close()
     return secrets
 
