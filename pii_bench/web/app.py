@@ -26,7 +26,7 @@ from pii_bench.web.database import Database
 from pii_bench.web.masker import Masker
 from pii_bench.web.middleware import BodyLimit, Guard
 from pii_bench.web.pages import STATIC, add_handlers
-from pii_bench.web.proxy import Upstream
+from pii_bench.web.proxy import open_upstream
 from pii_bench.web.security import admit
 from pii_bench.web.state import State
 
@@ -61,14 +61,14 @@ def create_app(settings: Settings) -> FastAPI:
         )
     metrics = CollectorRegistry()
     masker = Masker(settings)
-    upstream = Upstream(settings.upstream) if settings.upstream else None
+    upstream = open_upstream(settings.upstream) if settings.upstream else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         masker.close()
         if upstream is not None:
-            await upstream.client.aclose()
+            await upstream.aclose()
         database.close()
 
     app = FastAPI(

@@ -35,38 +35,35 @@ _OTHER_FORM: Final = (ValueError, AttributeError, KeyError, TypeError, Recursion
 _TIMEOUT: Final = httpx2.Timeout(600.0, connect=20.0)
 
 
-class Upstream:
-    """The provider to which chats are forwarded.
+def open_upstream(name: str) -> httpx2.AsyncClient:
+    """Return a client of the provider to which chats are forwarded.
 
-    Args:
-        name: `openai`, another provider of Chat Completions, or a base URL.
+    The name is `openai`, another provider of Chat Completions, or a base URL.
 
     Raises:
         MissingKeyError: the provider's key is not set.
         UnknownNameError: the provider is unknown or has another protocol.
         PiiBenchError: the base URL is invalid.
     """
-
-    def __init__(self, name: str) -> None:
-        providers = {
-            key: provider
-            for key, provider in PROVIDERS.items()
-            if provider.protocol is Protocol.CHAT_COMPLETIONS
-        }
-        if "://" in name:
-            self.url = normalise_base_url(name)
-            # A local server may need no key.
-            key = os.environ.get(CUSTOM_ENDPOINT_KEY, "")
-        elif name in providers:
-            self.url = providers[name].base_url
-            variable = providers[name].key_variable
-            key = os.environ.get(variable, "")
-            if not key:
-                raise MissingKeyError(name, variable)
-        else:
-            raise UnknownNameError("upstream", name, [*providers, "https://..."])
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.client = httpx2.AsyncClient(timeout=_TIMEOUT, headers=headers)
+    providers = {
+        key: provider
+        for key, provider in PROVIDERS.items()
+        if provider.protocol is Protocol.CHAT_COMPLETIONS
+    }
+    if "://" in name:
+        url = normalise_base_url(name)
+        # A local server may need no key.
+        key = os.environ.get(CUSTOM_ENDPOINT_KEY, "")
+    elif name in providers:
+        url = providers[name].base_url
+        variable = providers[name].key_variable
+        key = os.environ.get(variable, "")
+        if not key:
+            raise MissingKeyError(name, variable)
+    else:
+        raise UnknownNameError("upstream", name, [*providers, "https://..."])
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.AsyncClient(base_url=url, timeout=_TIMEOUT, headers=headers)
 
 
 @router.post("/v1/chat/completions")
@@ -109,7 +106,7 @@ async def models(request: Request, _: CurrentUser) -> Response:
     """Return the provider's models, for clients that list them first."""
     upstream = _upstream(request)
     try:
-        answer = await upstream.client.get(f"{upstream.url}/models")
+        answer = await upstream.get("/models")
         if answer.status_code != 200:
             raise HTTPException(502, f"The provider answered {answer.status_code}.")
         return JSONResponse(answer.json())
@@ -119,22 +116,21 @@ async def models(request: Request, _: CurrentUser) -> Response:
         raise HTTPException(502, "The provider's answer is not JSON.") from None
 
 
-def _upstream(request: Request) -> Upstream:
+def _upstream(request: Request) -> httpx2.AsyncClient:
     upstream = state.of(request).upstream
     if upstream is None:
         raise HTTPException(503, "No provider is configured: pii-bench serve --upstream NAME.")
     return upstream
 
 
-async def _forward(upstream: Upstream, body: dict[str, Any]) -> httpx2.Response:
+async def _forward(upstream: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
     """Send a masked chat and return the answer with its body unread."""
-    url = f"{upstream.url}/chat/completions"
     try:
-        sent = upstream.client.build_request("POST", url, json=body)
+        sent = upstream.build_request("POST", "/chat/completions", json=body)
     except ValueError:
         raise HTTPException(400, "The body holds a number that JSON does not allow.") from None
     try:
-        answer = await upstream.client.send(sent, stream=True)
+        answer = await upstream.send(sent, stream=True)
     except httpx2.HTTPError as error:
         what = type(error).__name__
         raise HTTPException(502, f"The provider cannot be reached ({what}).") from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
+    from httpx2 import AsyncClient
     from limits.strategies import MovingWindowRateLimiter
     from prometheus_client import CollectorRegistry
     from starlette.requests import HTTPConnection
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from pii_bench.web.accounts import User
     from pii_bench.web.database import Database
     from pii_bench.web.masker import Masker
-    from pii_bench.web.proxy import Upstream
     from pii_bench.web.settings import Settings
 
 
@@ -24,7 +24,7 @@ class State:
 
     Attributes:
         uploads: limit of the files that are read at a time.
-        upstream: the model service behind the proxy; None without a proxy.
+        upstream: client of the model service behind the proxy; None without a proxy.
         local: user of all requests as long as there are no accounts; None if a login is
             required.
     """
@@ -34,7 +34,7 @@ class State:
     masker: Masker
     uploads: CapacityLimiter
     metrics: CollectorRegistry
-    upstream: Upstream | None
+    upstream: AsyncClient | None
     limiter: MovingWindowRateLimiter
     local: User | None
 
