@@ -4,50 +4,39 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from email.message import EmailMessage
 
 from docx import Document
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 LETTER = "I am Ann Lee of Leeds."
 
 
-def pdf(*contents: bytes, resources: bytes = b"", flate: bool = False) -> bytes:
+def pdf(*contents: bytes, picture: bool = False, flate: bool = False) -> bytes:
     """Return a PDF with a page for each content stream."""
-    kids = b" ".join(b"%d 0 R" % (4 + 2 * n) for n in range(len(contents)))
-    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(contents)),
-        font,
-    ]
-    for number, content in enumerate(contents):
-        own = b"<< /Font << /F1 3 0 R >> %s >>" % resources
-        objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources %s "
-            b"/Contents %d 0 R >>" % (own, 5 + 2 * number)
+    writer = PdfWriter()
+    font = named({"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"})
+    resources = DictionaryObject({NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})})
+    if picture:
+        resources[NameObject("/XObject")] = named({"Im1": "None"})
+    for content in contents:
+        stream = DecodedStreamObject()
+        stream.set_data(content)
+        page = writer.add_blank_page(595, 842)
+        page[NameObject("/Resources")] = resources
+        page[NameObject("/Contents")] = writer._add_object(
+            stream.flate_encode(9) if flate else stream
         )
-        data = zlib.compress(content, 9) if flate else content
-        how = b" /Filter /FlateDecode" if flate else b""
-        objects.append(b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(data), how, data))
-    return _assembled(objects)
-
-
-def _assembled(objects: list[bytes]) -> bytes:
     out = io.BytesIO()
-    out.write(b"%PDF-1.4\n")
-    offsets = []
-    for number, each in enumerate(objects, start=1):
-        offsets.append(out.tell())
-        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, each))
-    start = out.tell()
-    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
-    for offset in offsets:
-        out.write(b"%010d 00000 n \n" % offset)
-    out.write(
-        b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
-    )
+    writer.write(out)
     return out.getvalue()
+
+
+def named(values: dict[str, str]) -> DictionaryObject:
+    return DictionaryObject(
+        {NameObject(f"/{key}"): NameObject(f"/{value}") for key, value in values.items()}
+    )
 
 
 def shown(text: str) -> bytes:

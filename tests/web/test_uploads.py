@@ -20,7 +20,6 @@ HEAD = """\
 From: Ann Lee <a.lee@mail.example.org>
 To: clinic@mail.example.org
 Subject: Über mich"""
-PICTURE = b"/XObject << /Im1 3 0 R >>"
 WRITTEN = "Ann Lee lives in Leeds."
 
 
@@ -155,7 +154,7 @@ def saved(image: Image, kind: str, *more: Image) -> bytes:
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (pdf(shown(WRITTEN), b"/Im1 Do", resources=PICTURE), "page 2 of 2 is a picture"),
+        (pdf(shown(WRITTEN), b"/Im1 Do", picture=True), "page 2 of 2 is a picture"),
         (pdf(b"0 0 m 9 9 l S\n" * 300), "page 1 of 1 is a picture"),
     ],
 )
