@@ -101,7 +101,6 @@ def project_work(request: Request, user: CurrentUser, project: VisibleProject) -
         ]
         values: dict[str, Any] = {
             "project": project,
-            "guidelines": project.guidelines,
             "categories": CATEGORIES,
             "qualified": may_annotate(connection, project, user.id),
             "reached": qualification(connection, project, user.id),
@@ -176,7 +175,6 @@ def task_page(request: Request, user: CurrentUser, task_id: Number) -> Response:
         name=stored.name,
         title=_STAGE_TITLES[task.stage],
         adjudicates=task.part is Part.ADJUDICATOR,
-        guidelines=project.guidelines,
         categories=CATEGORIES,
         progress=progress,
         qualifies=stored.qualifies,

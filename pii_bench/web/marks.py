@@ -167,13 +167,13 @@ def parse_choice(items: Sequence[Item], answer: Mapping[str, Any]) -> Choice:
     if not isinstance(needed, list) or not all(type(n) is int and n in numbers for n in needed):
         raise AnswerError(f"'needed' must list numbers of items, 0 to {len(items) - 1}")
     if not isinstance(persons, dict) or not all(
-        str(key) in keys and value in PERSONS for key, value in persons.items()
+        key in keys and value in PERSONS for key, value in persons.items()
     ):
         raise AnswerError("'persons' must map numbers of items to letters")
     flags = {key: answer.get(key, False) for key in ("necessary", "sufficient", "ambiguous")}
     if not all(type(flag) is bool for flag in flags.values()):
         raise AnswerError("necessary, sufficient and ambiguous must be true or false")
-    corrected = {keys[str(key)]: value for key, value in persons.items()}
+    corrected = {keys[key]: value for key, value in persons.items()}
     return Choice(
         tuple(sorted(set(needed))),
         {number: p for number, p in sorted(corrected.items()) if p != items[number].person},

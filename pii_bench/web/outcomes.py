@@ -486,8 +486,8 @@ def import_readings(database: Database, dataset: Dataset) -> Project:
         raise ProjectError(f"the repository has no readings of the current {dataset.name}")
     plan = Plan(f"Readings of {dataset.name}", Stages.CHOOSE, annotators=2)
     read = {sample_id for sample_id, _ in readings}
-    samples = [sample for sample in dataset.samples if sample.id in read]
-    project = create_project(database, plan, dataset, samples)
+    samples = tuple(sample for sample in dataset.samples if sample.id in read)
+    project = create_project(database, plan, replace(dataset, samples=samples))
     with database.writing() as connection:
         by_name = {stored.name: stored for stored in samples_of(connection, project)}
         for reading in readings.values():

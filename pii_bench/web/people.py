@@ -84,7 +84,7 @@ def login(
     web = state.of(request)
     account = check_password(web.database, name, password)
     if account is None:
-        return _login_form(request, next, status=401, failed=True)
+        return _login_form(request, next, failed=True)
     days = web.settings.session_days
     secret = begin_session(web.database, account, days)
     response = RedirectResponse(_local_path(next), 303)
@@ -116,11 +116,11 @@ def change_password(request: Request, user: SessionUser, old: Password, new: Pas
     limit_logins(request, user.name)
     database = state.of(request).database
     if check_password(database, user.name, old) is None:
-        return _account(request, user, status=400, wrong="The old password is wrong.")
+        return _account(request, user, wrong="The old password is wrong.")
     try:
         set_password(database, user.id, new)
     except AccountError as error:
-        return _account(request, user, status=400, wrong=f"{error}.")
+        return _account(request, user, wrong=f"{error}.")
     return RedirectResponse("/login", 303)
 
 
@@ -132,7 +132,7 @@ def make_token(
     try:
         token = add_token(state.of(request).database, user, name.strip())
     except AccountError as error:
-        return _account(request, user, status=400, wrong=f"{error}.")
+        return _account(request, user, wrong=f"{error}.")
     return _account(request, user, token=token)
 
 
@@ -159,13 +159,12 @@ def add_person(
 ) -> Response:
     """Make an account and show its password once."""
     if owner.name == LOCAL_NAME and role is not Role.OWNER:
-        message = "The first account must have the role owner."
-        return _people(request, status=400, wrong=message)
+        return _people(request, wrong="The first account must have the role owner.")
     password = secrets.token_urlsafe(12)
     try:
         add_account(state.of(request).database, name.strip(), role, password)
     except AccountError as error:
-        return _people(request, status=400, wrong=f"{error}.")
+        return _people(request, wrong=f"{error}.")
     return _people(request, name=name.strip(), password=password)
 
 
@@ -185,7 +184,7 @@ def close(request: Request, _: SessionOwner, account_id: int) -> Response:
     try:
         close_account(state.of(request).database, account_id)
     except AccountError as error:
-        return _people(request, status=400, wrong=f"{error}.")
+        return _people(request, wrong=f"{error}.")
     return RedirectResponse("/people", 303)
 
 
@@ -196,25 +195,22 @@ def _name_of(request: Request, account_id: int) -> str:
     raise HTTPException(404, "There is no such account.")
 
 
-def _account(request: Request, user: User, *, status: int = 200, **values: Any) -> Response:
+def _account(request: Request, user: User, **values: Any) -> Response:
     tokens = list_tokens(state.of(request).database, user)
     values |= {"tokens": tokens, "shortest": SHORTEST_PASSWORD}
-    return page(request, "account.html", status=status, **values)
+    return page(request, "account.html", status=400 if "wrong" in values else 200, **values)
 
 
-def _people(request: Request, *, status: int = 200, **values: Any) -> Response:
-    people = list_accounts(state.of(request).database)
-    roles = [role.value for role in Role]
-    return page(request, "people.html", status=status, people=people, roles=roles, **values)
+def _people(request: Request, **values: Any) -> Response:
+    values |= {"people": list_accounts(state.of(request).database), "roles": list(Role)}
+    return page(request, "people.html", status=400 if "wrong" in values else 200, **values)
 
 
-def _login_form(
-    request: Request, target: str, *, status: int = 200, failed: bool = False
-) -> Response:
+def _login_form(request: Request, target: str, *, failed: bool = False) -> Response:
     # Reuse the token, so that a login form in another tab stays valid.
     token = request.cookies.get(_FORM_COOKIE) or secrets.token_urlsafe(32)
     values = {"csrf_token": token, "next": _local_path(target), "failed": failed}
-    response = page(request, "login.html", status=status, **values)
+    response = page(request, "login.html", status=401 if failed else 200, **values)
     _set_cookie(request, response, _FORM_COOKIE, token, seconds=3600)
     return response
 

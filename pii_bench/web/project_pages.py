@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -127,7 +127,8 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
     if plan.system:
         check_system(plan.system)
     dataset = _dataset(web.settings, source, file, format)
-    project = create_project(web.database, plan, dataset, dataset.samples[:limit])
+    dataset = replace(dataset, samples=dataset.samples[:limit])
+    project = create_project(web.database, plan, dataset)
     SHARED_PROJECTS.add_member(web.database, project.id, user.id)
     if plan.system:
         background.add_task(prepare, web.database, web.masker, project)
@@ -253,7 +254,6 @@ def project_page(request: Request, user: Owner, project: VisibleProject) -> Resp
             "disputes": len(disputes(connection, project)),
             "suggested": sum(sample.suggestion is not None for sample in samples),
             "all_samples": len(samples),
-            "guidelines": project.guidelines,
             "results": state.of(request).settings.results / HUMAN,
         }
     return page(request, "project.html", **values)

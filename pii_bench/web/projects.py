@@ -19,7 +19,7 @@ from pii_bench.web.membership import Shared
 from pii_bench.web.tables import MEMBERS, PROJECTS, SAMPLES, TASKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
@@ -154,16 +154,14 @@ class StoredSample:
     items: tuple[Item, ...] | None
 
 
-def create_project(
-    database: Database, plan: Plan, dataset: Dataset, samples: Iterable[Sample] | None = None
-) -> Project:
-    """Create a project of a dataset, or of some of its samples.
+def create_project(database: Database, plan: Plan, dataset: Dataset) -> Project:
+    """Create a project of a dataset.
 
     Raises:
         ProjectError: too few samples fit the stages, the qualification round has no gold, or a
             sample has half of a surrogate pair.
     """
-    taken = list(dataset.samples if samples is None else samples)
+    taken = list(dataset.samples)
     if not is_encodable([sample_to_record(sample) for sample in taken]):
         raise ProjectError(f"{dataset.name}: a text must not have half of a surrogate pair")
     has_gold = any(sample.subjects for sample in taken)

@@ -25,7 +25,6 @@ from pii_bench.masking import mask
 from pii_bench.ranking.scores import Scores, intervals
 from pii_bench.runs.evaluation import traces_of
 from pii_bench.scorer import normalise
-from pii_bench.scorer.locate import locator_of
 from pii_bench.web.database import find_row, insert_row
 from pii_bench.web.membership import Shared
 from pii_bench.web.tables import REVIEW_ITEMS, REVIEW_MEMBERS, REVIEWS, VERDICTS
@@ -161,7 +160,7 @@ def masked_pair(sample: Sample, prediction: Prediction, system: str) -> Pair | N
         return None
     text = sample.description
     entities = [pair for subject in prediction.subjects for pair in subject]
-    masked = mask(text, entities, prediction.related, locator=locator_of(text))
+    masked = mask(text, entities, prediction.related)
     statuses = _statuses(sample, [(span.start, span.end) for span in masked.spans])
     before = _pieces(text, statuses, 0, len(text))
     after: Pieces = []

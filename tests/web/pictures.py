@@ -6,13 +6,14 @@ import io
 import re
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from PIL import Image
 
-from pii_bench.datasets.catalog import Dataset, load_dataset
+from pii_bench.datasets.catalog import load_dataset
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.accounts import COOKIE, Role, add_account, begin_session
@@ -110,7 +111,7 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         project = create_project(
             database,
             Plan("Letters to the council", Stages.BOTH, annotators=5, threshold=0.9),
-            _of(whole, samples),
+            replace(whole, samples=tuple(samples)),
         )
         for name in (*ANNOTATORS, "adam"):
             SHARED_PROJECTS.add_member(database, project.id, server.account(name).id)
@@ -132,9 +133,8 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         opened = browsers["adam"].post(f"{disputes}/{action}", follow_redirects=False)
         paths["adjudicate"] = opened.headers["location"]
 
-        pilot = create_project(
-            database, Plan("Pilot", Stages.MARK, annotators=1), _of(whole, samples[1:2])
-        )
+        one = replace(whole, samples=(samples[1],))
+        pilot = create_project(database, Plan("Pilot", Stages.MARK, annotators=1), one)
         SHARED_PROJECTS.add_member(database, pilot.id, server.account("ann").id)
         paths["mark"] = _next(browsers["ann"], pilot)
         task = int(paths["mark"].rpartition("/")[2])
@@ -142,10 +142,6 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
 
         paths |= _reviews(server, browsers, samples, draw)
     return secrets, paths
-
-
-def _of(whole: Dataset, samples: Sequence[Sample]) -> Dataset:
-    return Dataset(whole.name, whole.source, whole.sha256, tuple(samples))
 
 
 def _next(browser: Browser, project: Project) -> str:
