@@ -19,6 +19,7 @@ from sqlalchemy import delete, insert, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.web.database import insert_row
 from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TASKS, TOKENS
 
 if TYPE_CHECKING:
@@ -99,10 +100,9 @@ def add_account(database: Database, name: str, role: Role, password: str) -> Acc
     values = {"name": name, "role": role.value, "password_hash": hash_password(password)}
     try:
         with database.writing() as connection:
-            result = connection.execute(insert(ACCOUNTS).values(**values, created=time.time()))
+            account_id = insert_row(connection, ACCOUNTS, **values, created=time.time())
     except IntegrityError:
         raise AccountError(f"there is an account {name!r} already") from None
-    (account_id,) = result.inserted_primary_key or (0,)
     return Account(account_id, name, role)
 
 
