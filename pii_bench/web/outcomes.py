@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select, update
@@ -243,7 +242,7 @@ def qualification(connection: Connection, project: Project, account_id: int) -> 
     done = _answers(connection, project, practice=True, account_id=account_id)
     if not done or len(done) < project.plan.qualification * len(project.plan.stages.numbers):
         return None
-    return fmean(_score(stored, task) for stored, task in done)
+    return sum(_score(stored, task) for stored, task in done) / len(done)
 
 
 def may_annotate(connection: Connection, project: Project, account_id: int) -> bool:
