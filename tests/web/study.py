@@ -25,29 +25,19 @@ def record(
     name: str, text: str, entities: list[tuple[str, str, str, str]], needed: list[str]
 ) -> Any:
     """Return a sample record; entities are (person, text, type, category)."""
-    people = sorted({person for person, *_ in entities})
+    subjects = []
+    for person in sorted({person for person, *_ in entities}):
+        own = []
+        for owner, value, kind, category in entities:
+            if owner == person:
+                spans = [list(match.span()) for match in re.finditer(re.escape(value), text)]
+                own.append({"text": value, "type": kind, "category": category, "spans": spans})
+        subjects.append({"id": person, "entities": own})
     return {
         "id": name,
         "description": text,
         "query": "How old is he, and where?",
-        "subjects": [
-            {
-                "id": person,
-                "entities": [
-                    {
-                        "text": value,
-                        "type": kind,
-                        "category": category,
-                        "spans": [
-                            [m.start(), m.end()] for m in re.finditer(re.escape(value), text)
-                        ],
-                    }
-                    for owner, value, kind, category in entities
-                    if owner == person
-                ],
-            }
-            for person in people
-        ],
+        "subjects": subjects,
         "related": [
             {"subject": person, "text": value} for person, value, *_ in entities if value in needed
         ],
