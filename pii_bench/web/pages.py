@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -13,7 +15,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.templating import Jinja2Templates
 
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.runs.mask_text import MaskingError
 from pii_bench.web.accounts import LOCAL_NAME, Role
 from pii_bench.web.database import NotThereError
@@ -22,9 +24,9 @@ from pii_bench.web.security import NotLoggedInError
 from pii_bench.web.tasks import ConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from fastapi import FastAPI, Request
+    from fastapi import FastAPI, Request, UploadFile
 
     from pii_bench.web.accounts import User
 
@@ -63,6 +65,18 @@ def download(records: Iterable[dict[str, Any]], name: str) -> Response:
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text, media_type="application/jsonl", headers=headers)
+
+
+@contextmanager
+def uploaded(file: UploadFile, name: str) -> Iterator[Path]:
+    """Write an uploaded file to a temporary folder, which errors about the file do not name."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(file.file.read())
+        try:
+            yield path
+        except InputFileError as error:
+            raise PiiBenchError(str(error).replace(f"{folder}/", "")) from None
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, BackgroundTasks, Form, Request, Response, UploadFile
@@ -18,7 +17,7 @@ from sqlalchemy import update
 from pii_bench.datasets.catalog import DATASETS, load_dataset
 from pii_bench.datasets.readings import load_readings
 from pii_bench.datasets.span_files import SPAN_FORMATS
-from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 from pii_bench.ranking.external import HUMAN, to_lines
 from pii_bench.systems.catalog import check_name
@@ -38,7 +37,7 @@ from pii_bench.web.outcomes import (
     reconsider,
     stage_reports,
 )
-from pii_bench.web.pages import download, page
+from pii_bench.web.pages import download, page, uploaded
 from pii_bench.web.projects import (
     DEFAULT_GUIDELINES,
     SHARED_PROJECTS,
@@ -209,13 +208,8 @@ def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str
     if name.suffix.lower() not in _ENDINGS:
         raise ProjectError(f"the name of a file must end in one of {', '.join(_ENDINGS)}")
     stem = _UNSAFE.sub("-", name.stem)[:80].strip(".-") or "file"
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / f"{stem}{name.suffix.lower()}"
-        path.write_bytes(file.file.read())
-        try:
-            dataset = load_dataset(str(path) if kind == OURS else f"{kind}:{path}")
-        except InputFileError as error:
-            raise ProjectError(str(error).replace(f"{folder}/", "")) from None
+    with uploaded(file, f"{stem}{name.suffix.lower()}") as path:
+        dataset = load_dataset(str(path) if kind == OURS else f"{kind}:{path}")
     if any(len(sample.description) > settings.most_characters for sample in dataset.samples):
         raise ProjectError(f"a text must have at most {settings.most_characters:,} characters")
     return dataset

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from pii_bench.errors import InputFileError
 from pii_bench.files import read_records
 from pii_bench.ranking.stored import Run, read_runs
 from pii_bench.tasks import Task
 from pii_bench.web import state
 from pii_bench.web.accounts import Role, list_accounts
 from pii_bench.web.database import NotThereError
-from pii_bench.web.pages import download, page
+from pii_bench.web.pages import download, page, uploaded
 from pii_bench.web.reviews import (
     SCALE,
     SHARED_REVIEWS,
@@ -95,7 +93,8 @@ def make_review(
             raise ReviewError("there is no such run")
         pairs += islice(_pairs(runs[name_of_run]), limit)
     if file is not None and file.filename:
-        pairs += _parse_file(file)[:MOST_ITEMS]
+        with uploaded(file, "file.jsonl") as path:
+            pairs += parse_pairs(read_records(path))[:MOST_ITEMS]
     review = create_review(web.database, name, kind, pairs)
     SHARED_REVIEWS.add_member(web.database, review.id, user.id)
     return RedirectResponse(f"/reviews/{review.id}", 303)
@@ -111,16 +110,6 @@ def _pairs(run: Run) -> Iterator[Pair]:
             pair = make(sample, predictions[sample.id], _system(run))
             if pair is not None:
                 yield pair
-
-
-def _parse_file(file: UploadFile) -> list[Pair]:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "file.jsonl"
-        path.write_bytes(file.file.read())
-        try:
-            return parse_pairs(read_records(path))
-        except InputFileError as error:
-            raise ReviewError(str(error).replace(f"{folder}/", "")) from None
 
 
 def _runs(results: Path) -> dict[str, Run]:
