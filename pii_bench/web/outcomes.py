@@ -286,8 +286,8 @@ def _ballot(stored: StoredSample, task: Task) -> Ballot:
     if task.stage == 1:
         marks = marks_of(stored, task)
         return ballot_of_marks(stored.name, task.annotator, stored.sample.description, marks)
-    items = stored.items or ()
-    return ballot_of_choice(stored.name, task.annotator, items, choice_of(stored, task))
+    numbers = range(len(stored.items or ()))
+    return ballot_of_choice(stored.name, task.annotator, numbers, choice_of(stored, task))
 
 
 def stage_reports(connection: Connection, project: Project) -> list[StageReport]:
@@ -345,12 +345,16 @@ def _choice_agreements(answers: Iterable[_Answer]) -> tuple[Agreement, _ByAspect
         choice = choice_of(stored, task)
         owners.append(ballot_on_owners(name, annotator, items, choice))
         for aspect in ASPECTS:
-            for value in {value for item in items for value in values_of(item, aspect)}:
-                ballot = ballot_of_choice(name, annotator, items, choice, value, aspect)
+            numbers: dict[str, list[int]] = {}
+            for number, item in enumerate(items):
+                for value in values_of(item, aspect):
+                    numbers.setdefault(value, []).append(number)
+            for value, own in numbers.items():
+                ballot = ballot_of_choice(name, annotator, own, choice)
                 ballots[aspect].setdefault(value, []).append(ballot)
     by_aspect: _ByAspect = {}
     for aspect, by_value in ballots.items():
-        found = {value: agreement(own) for value, own in sorted(by_value.items())}
+        found = {value: agreement(each) for value, each in sorted(by_value.items())}
         # Agreement on values that no annotator chose means nothing.
         by_aspect[aspect] = {v: each for v, each in found.items() if each.f1 is not None}
     return agreement(owners), by_aspect

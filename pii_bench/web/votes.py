@@ -93,18 +93,8 @@ def ballot_of_marks(
     return Ballot(sample, annotator, tuple(labels), frozenset(chosen))
 
 
-def ballot_of_choice(
-    sample: str,
-    annotator: str,
-    items: Sequence[Item],
-    choice: Choice,
-    value: str | None = None,
-    aspect: str = "",
-) -> Ballot:
-    """Return a ballot of stage 2, on all items or on those with a value of an aspect."""
-    numbers = [
-        n for n, item in enumerate(items) if value is None or value in values_of(item, aspect)
-    ]
+def ballot_of_choice(sample: str, annotator: str, numbers: Sequence[int], choice: Choice) -> Ballot:
+    """Return a ballot of stage 2 on the items with these numbers."""
     chosen = frozenset(choice.needed).intersection(numbers)
     return Ballot(sample, annotator, tuple(n in chosen for n in numbers), chosen)
 

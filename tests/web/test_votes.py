@@ -41,8 +41,8 @@ def test_a_ballot_of_stage_1_labels_each_token() -> None:
 
 
 def test_a_ballot_of_stage_2_labels_each_entity_as_needed_or_not() -> None:
-    assert ballot_of_choice("s", "eva", ITEMS, Choice((2,))).labels == (False, False, True)
-    only = ballot_of_choice("s", "eva", ITEMS, Choice((0, 2)), "PER", "type")
+    assert ballot_of_choice("s", "eva", range(3), Choice((2,))).labels == (False, False, True)
+    only = ballot_of_choice("s", "eva", [0, 1], Choice((0, 2)))
     assert only.labels == (True, False)
     assert only.chosen == {0}
 
