@@ -102,12 +102,12 @@ def _texts_below(folder: Path) -> list[Path]:
 
     try:
         # Not `rglob`, which skips the folders that it cannot read.
-        names = [
+        paths = [
             Path(parent, name)
             for parent, _, names in os.walk(folder, onerror=refuse)
             for name in names
         ]
-        return sorted(path for path in names if path.name.endswith(".txt") and path.is_file())
+        return sorted(path for path in paths if path.name.endswith(".txt") and path.is_file())
     except OSError as error:
         raise InputFileError(Path(error.filename), error.strerror or "cannot be read") from error
 

@@ -80,10 +80,10 @@ class Job:
     def without_answer(self) -> list[Sample]:
         """Return the samples without a stored response to their current request."""
         # Superseded responses count if their request is current again.
-        stored = [*_readable(self.files.responses), *_readable(self.files.superseded)]
         answered = {
             record.id
-            for record in stored
+            for path in (self.files.responses, self.files.superseded)
+            for record in _readable(path)
             if not isinstance(record.response, Failure)
             and record.request == self.requests.get(record.id)
         }
@@ -142,9 +142,9 @@ class Job:
         return {sample.id for sample in self.samples if self.requests[sample.id] in requests}
 
 
-def _readable(path: Path) -> list[RunRecord]:
-    """Return the records of a file; unreadable lines are reported when the store is opened."""
-    return [record for _, record in read_lines(path, unreadable=[])]
+def _readable(path: Path) -> Iterator[RunRecord]:
+    """Yield the records of a file; unreadable lines are reported when the store is opened."""
+    return (record for _, record in read_lines(path, unreadable=[]))
 
 
 def ledger_of(system: System) -> Ledger | None:

@@ -179,10 +179,11 @@ def rewriting_system(systems: Iterable[System]) -> System:
     Raises:
         PiiBenchError: there is none.
     """
-    by_task = {system.card.task: system for system in systems}
-    if Task.REWRITE in by_task:
-        return by_task[Task.REWRITE]
-    names = ", ".join(sorted({system.card.model for system in by_task.values()}))
+    systems = tuple(systems)
+    for system in systems:
+        if system.card.task is Task.REWRITE:
+            return system
+    names = ", ".join(sorted({system.card.model for system in systems}))
     raise PiiBenchError(f"system {names!r} writes no text: --rewrite needs a chat model, --model")
 
 

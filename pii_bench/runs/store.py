@@ -11,6 +11,7 @@ import os
 import re
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from filelock import FileLock, Timeout
@@ -193,9 +194,10 @@ class RunStore:
         Raises:
             ResultsError: the file cannot be written; it is unchanged.
         """
-        lines = {json.loads(raw)["id"]: raw for raw in _raw_lines(self.files.responses)}
-        in_order = [lines[name] for name in self.requests if name in lines]
         with writing(self.files.responses):
+            with self.files.responses.open("rb") as file:
+                lines = {json.loads(raw)["id"]: raw for raw in file}
+            in_order = [lines[name] for name in self.requests if name in lines]
             if _rewrite(self.files.responses, in_order):
                 before = self._descriptor
                 self._open()
@@ -253,7 +255,7 @@ def supersede(files: RunFiles, lines: Iterable[bytes]) -> None:
 
 def _rewrite(path: Path, lines: list[bytes]) -> bool:
     """Replace the lines of a file; False if it has exactly these already."""
-    if lines == list(_raw_lines(path)):
+    if all(new == old for new, old in zip_longest(lines, _raw_lines(path))):
         return False
     with replacing(path) as new:
         new.writelines(lines)

@@ -241,7 +241,14 @@ def _identity(part: EntitySource | RelevanceSource, sample: Sample) -> dict[str,
 
 
 def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
-    """Build the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`."""
+    """Build the systems of `DETECTOR` or `DETECTOR+RELEVANCE`; either part can be `GOLD`.
+
+    Raises:
+        UnknownNameError: a part is unknown.
+        MissingExtraError: a dependency of a part is not installed.
+        InputFileError: a file of a part is missing or broken.
+        PiiBenchError: a label map is given to a part that takes none.
+    """
     check_composed(name)
     detector, relevance_name = _split(name)
     relevance: RelevanceSource | None = None
@@ -258,7 +265,11 @@ def build_composed(name: str, label_map: Path | None) -> tuple[System, ...]:
 
 
 def check_composed(name: str) -> None:
-    """Check the names of both parts without loading them."""
+    """Check the names of both parts without loading them.
+
+    Raises:
+        UnknownNameError: a part is unknown.
+    """
     detector, relevance = _split(name)
     if relevance is not None and relevance not in {*RELEVANCE, GOLD}:
         raise UnknownNameError("relevance system", relevance, [*RELEVANCE, GOLD])

@@ -139,6 +139,9 @@ class DrawnSystem:
 
     With N concurrent samples, N times as many calls are in flight as a sample has requests.
     `number` is that of the draws, or the maximum characters per piece.
+
+    Raises:
+        PiiBenchError: `number` is less than 1.
     """
 
     prompted: PromptedSystem
@@ -178,7 +181,12 @@ class DrawnSystem:
         return hashlib.sha256(identity.encode()).hexdigest()
 
     async def respond(self, sample: Sample) -> Draws:
-        """Make all requests; if one fails, cancel the others."""
+        """Make all requests; if one fails, cancel the others.
+
+        Raises:
+            CallError: a request got no answer; a later run repeats all of them.
+            ProviderRefusedError: no sample will get an answer.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 draws = [
@@ -229,7 +237,11 @@ def _cut(text: str, least: int, limit: int) -> int:
 
 
 def build_prompted(name: str, options: SystemOptions) -> tuple[System, ...]:
-    """Build the systems of a chat model for both tasks, or for the strategy's task alone."""
+    """Build the systems of a chat model for both tasks, or for the strategy's task alone.
+
+    Raises:
+        PiiBenchError: as `build_systems`.
+    """
     strategy = get_strategy(options.strategy or DEFAULT_STRATEGY)
     if options.label_map is not None:
         raise PiiBenchError(f"model {name!r} is no detector: --label-map does not apply to it")

@@ -220,8 +220,21 @@ def test_lines_are_sorted_in_the_order_of_the_dataset(files: RunFiles) -> None:
         # Of two lines of a sample the last is kept.
         store.append(TWO)
         store.sort()
+        sorted_file = files.responses.stat().st_ino
+        # A sorted file is left alone, by another sort and by the next run.
+        store.sort()
 
+    assert done_after_opening(files) == {"s1", "s2", "s3"}
     assert files.responses.read_bytes() == lines(ONE, TWO, THREE)
+    assert files.responses.stat().st_ino == sorted_file
+
+
+def test_answers_whose_file_is_gone_are_not_done(files: RunFiles) -> None:
+    with RunStore(files, REQUESTS) as store:
+        store.append(ONE)
+        files.responses.unlink()
+        with pytest.raises(ResultsError, match="No such file"):
+            store.sort()
 
 
 def test_a_line_is_complete_even_if_the_system_writes_single_bytes(

@@ -38,6 +38,12 @@ class HuggingFaceDetector:
     its head is refused, because transformers would fill them with random numbers. The name is
     `hf-`, the folder's name and the start of its hash. The map has labels without prefixes such as
     `B-`.
+
+    Raises:
+        MissingExtraError: If transformers or torch is not installed.
+        InputFileError: If the folder is missing, or is not a complete checkpoint of a known
+            architecture with a fast tokenizer.
+        UnknownNameError: If the map lacks a label of the checkpoint.
     """
 
     def __init__(self, folder: Path, labels: LabelMap | None = None) -> None:

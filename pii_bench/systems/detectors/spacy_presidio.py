@@ -34,7 +34,12 @@ _EXCLUDED: Final = ("tagger", "parser", "attribute_ruler", "lemmatizer", "senter
 
 
 def locate_spacy_model() -> Path:
-    """Return the model's folder after checking its hash."""
+    """Return the model's folder after checking its hash.
+
+    Raises:
+        MissingExtraError: If the package is not installed.
+        InputFileError: If the model is not the pinned one.
+    """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(f"the spaCy model ({PACKAGE})", INSTALL)

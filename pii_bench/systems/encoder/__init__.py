@@ -36,7 +36,11 @@ LOG: Final = "training.json"
 
 
 def read_threshold(folder: Path, keep: str) -> float:
-    """Return the least relevance at which an entity stays readable, by the `--keep` setting."""
+    """Return the least relevance at which an entity stays readable, by the `--keep` setting.
+
+    Raises:
+        InputFileError: the training log is missing or lacks the setting.
+    """
     path = folder / LOG
     try:
         return float(json.loads(path.read_bytes())["dial"][keep]["threshold"])
@@ -53,7 +57,8 @@ class _Shared:
         self.name = ENCODER if folder == SHIPPED else f"{ENCODER}:{folder.name}"
         self.reader = Reader(folder)
         self.threshold = read_threshold(folder, keep)
-        self.detect = lru_cache(4096)(self.reader.detect)
+        # Tuples: a list in the cache could change.
+        self.detect = lru_cache(4096)(lambda text: tuple(self.reader.detect(text)))
 
     def card(self, prompt: str, task: Task) -> SystemCard:
         return SystemCard(

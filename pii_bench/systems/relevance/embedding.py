@@ -43,7 +43,12 @@ class Encoder(Protocol):
 
 
 class WordLlamaEncoder:
-    """Means of static vectors of tokens, 256 dimensions; needs numpy alone (`Encoder`)."""
+    """Means of static vectors of tokens, 256 dimensions; needs numpy alone (`Encoder`).
+
+    Raises:
+        MissingExtraError: WordLlama is not installed.
+        InputFileError: the weights are not the pinned ones.
+    """
 
     def __init__(self) -> None:
         # Its import calls logging.basicConfig, which does nothing if the root has a handler.
@@ -67,7 +72,12 @@ class WordLlamaEncoder:
 
 
 class MiniLmEncoder:
-    """all-MiniLM-L6-v2 (Reimers and Gurevych 2019), 384 dimensions, on the CPU (`Encoder`)."""
+    """all-MiniLM-L6-v2 (Reimers and Gurevych 2019), 384 dimensions, on the CPU (`Encoder`).
+
+    Raises:
+        MissingExtraError: sentence-transformers or the weights are not installed.
+        InputFileError: the weights are not the pinned ones.
+    """
 
     def __init__(self) -> None:
         try:

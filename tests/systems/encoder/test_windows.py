@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from pii_bench.systems.encoder.windows import SPELLED, spelled_of, subwords_of, windows_of
+from pii_bench.systems.encoder.windows import SPELLED, padded, spelled_of, subwords_of, windows_of
 
 
 def tokenizer() -> Tokenizer:
@@ -121,3 +121,7 @@ def test_characters_stand_where_a_word_opens() -> None:
     assert len(table) == len(window.ids)
     assert table[2][:3] == [1 + ord("a") % (SPELLED - 1), 1 + ord("b") % (SPELLED - 1), 0]
     assert not any(any(row) for place, row in enumerate(table) if place != 2)
+
+
+def test_rows_are_padded_to_the_longest() -> None:
+    assert padded([(1, 2), (3,)], 9) == [[1, 2], [3, 9]]
