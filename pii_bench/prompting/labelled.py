@@ -120,6 +120,9 @@ def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Ex
     for document in stream.read(Misfits()):
         # Datasets repeat a text for each query.
         documents.setdefault(_random_key(document.text, shots.seed), document)
+        # The source may be larger than the memory.
+        if len(documents) >= 2 * size:
+            documents = {key: documents[key] for key in sorted(documents)[:size]}
     drawn = [documents[key] for key in sorted(documents)[:size]]
     if len(drawn) <= shots.number:
         what = f"{shots.number} examples of {shots.source!r}"
