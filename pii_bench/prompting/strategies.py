@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from pii_bench.prompting.labelled import Example, Shots
 
 
-class Template(string.Template):
-    """The text of a prompt file with placeholders."""
-
+class _DoubleBraces(string.Template):
     # Prompts contain single braces (JSON) and dollars (money), so neither marks a placeholder.
     # typeshed has the type of the compiled pattern; the class compiles this string.
     pattern = r"\{\{(?:(?P<named>[a-z_]+)\}\}|(?P<braced>(?!))|(?P<escaped>(?!))|(?P<invalid>))"  # type: ignore[assignment]
 
-    @property
-    def text(self) -> str:
-        """The text as it is in the file."""
-        return self.template
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The text of a prompt file with placeholders."""
+
+    text: str
 
     def render(self, values: Mapping[str, str]) -> str:
         """Fill the placeholders in one pass: braces inside values stay."""
-        return self.substitute(values)
+        return _DoubleBraces(self.text).substitute(values)
 
 
 def load_template(path: Path, fields: frozenset[str]) -> Template:
@@ -53,7 +53,7 @@ def load_template(path: Path, fields: frozenset[str]) -> Template:
             field, or double braces are not a placeholder.
     """
     template = Template(read_prompt_text(path))
-    names = set(template.get_identifiers())
+    names = set(_DoubleBraces(template.text).get_identifiers())
     try:
         template.render(dict.fromkeys(names, ""))
     except ValueError as error:
