@@ -213,7 +213,7 @@ class Prompt:
             {
                 "description": sample.description,
                 "query": sample.query or "",
-                "choices": _choices(sample),
+                "choices": _choices(sample) if self.strategy.oracle else "",
                 "demonstrations": self.demonstrations,
                 "definitions": "\n".join(definitions),
                 "examples": self._examples(sample),
