@@ -220,7 +220,7 @@ def read_error(
     this call.
 
     The body is `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else counts
-    as empty. An item of a batch has no status.
+    as empty. An item of a batch has no status. `wait` is in seconds.
     """
     error = body.get("error") if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}

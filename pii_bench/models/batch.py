@@ -114,7 +114,10 @@ class BatchService(Protocol):
         ...
 
     async def find(self, tag: str, *, since: float, requests: int) -> str | Absence:
-        """Return the id of a job whose submission, at the Unix time `since`, got no response."""
+        """Return the id of a job whose submission, at the Unix time `since`, got no response.
+
+        `requests`: number of the job's requests.
+        """
         ...
 
     async def poll(self, job: str) -> BatchState:

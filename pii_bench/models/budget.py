@@ -120,6 +120,8 @@ UNCHARGED: Final = frozenset({"rate_limit", "overloaded", "bad_request"})
 def cost(usage: Usage, price: Price, batched: bool = False) -> float:
     """Return the cost of one call in USD.
 
+    Cached tokens are at most the input, as in a `Completion`.
+
     If a price is unknown, the higher one is used: cached input costs as much as other input, a
     batch as much as single calls. If cache writes have a price, all uncached input is charged as
     written to the cache.
@@ -178,7 +180,7 @@ class Ledger:
     been charged: timeouts, broken connections, server errors, unreadable answers, cancelled
     calls. So the cap is never exceeded, and the amount shown may be above the provider's bill.
 
-    `reserved_usd` is the most that calls in flight may cost.
+    `cap_usd`: None for no cap. `reserved_usd` is the most that calls in flight may cost.
 
     Raises:
         PiiBenchError: a cap without a price.
@@ -203,7 +205,7 @@ class Ledger:
     def reserve(self, request: Request, *, batched: bool = False) -> float:
         """Reserve the most that a call may cost; the caller must `settle` or `release` it.
 
-        It is 0 USD if the price is unknown. The requests of a batch are never settled.
+        Returns USD, 0 if the price is unknown. The requests of a batch are never settled.
 
         Raises:
             CallError: `SKIPPED_BUDGET`: together with the calls in flight it might exceed the cap.

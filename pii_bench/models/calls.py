@@ -28,7 +28,10 @@ _ASKED_WAIT: Final = re.compile(r"the server asks to wait (\d+) s")
 
 
 def asked_wait(detail: str) -> int:
-    """Return the seconds too long to wait for, from the detail of such a failure; else 0."""
+    """Return the seconds too long to wait for, from the detail of a failure of `GuardedModel`.
+
+    It is 0 for any other failure.
+    """
     found = _ASKED_WAIT.search(detail)
     return int(found[1]) if found else 0
 

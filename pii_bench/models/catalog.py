@@ -85,6 +85,7 @@ class ModelCard:
         id: its name in requests, unique within the provider.
         source: URL of all facts but the price.
         date: on which the source was valid; None if the source has no date.
+        price: None if unknown.
         context: tokens of request and answer together; None if unknown.
         max_output: tokens of the longest answer, reasoning included; None if unknown.
         reasons: whether it reasons before it answers by default.
@@ -262,6 +263,7 @@ class ModelOptions:
 
     Attributes:
         base_url: another endpoint with the provider's protocol.
+        timeout: seconds for one attempt.
         asked: whether calls will be made; without calls no key is needed.
     """
 

@@ -63,7 +63,7 @@ _RUNNING: Final[set[xllamacpp.Server]] = set()
 class LocalModel:
     """A model on this machine (`Model`), which answers one request at a time.
 
-    It is a name of `WEIGHTS`, or the path of a `.gguf` file, which is named in results without
+    `model` is a name of `WEIGHTS`, or the path of a `.gguf` file; results name the file without
     folder and ending.
 
     Raises:

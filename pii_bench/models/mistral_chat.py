@@ -211,7 +211,7 @@ def read_error(
     does not accept. Else the failure of this call.
 
     The body is `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`, or
-    `{"detail": ...}`; anything else counts as empty.
+    `{"detail": ...}`; anything else counts as empty. `wait` is in seconds.
     """
     error = body if isinstance(body, dict) else {}
     code, message = safe_code(error.get("code"), error.get("type")), error.get("message")

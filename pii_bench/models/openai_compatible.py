@@ -267,7 +267,7 @@ def read_error(
     Else the failure of this call.
 
     The body is `{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}` or only the
-    inner object; anything else counts as empty.
+    inner object; anything else counts as empty. `wait` is in seconds.
     """
     error = body.get("error", body) if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}

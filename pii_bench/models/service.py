@@ -155,8 +155,9 @@ class ServiceModel(ABC, Generic[Client]):
     inside its handler and the result raised outside: no `__context__` keeps the request alive.
 
     `provider` and `name` are those in results; `model` is the model's name as the service knows
-    it. Where the SDK adds `/v1` to the base URL, it may end with it or not. One attempt may take
-    `timeout` seconds. The next `complete` after `close` opens another client.
+    it. `api_key`: anything for a server that wants no key. Where the SDK adds `/v1` to the base
+    URL, it may end with it or not. One attempt may take `timeout` seconds. The next `complete`
+    after `close` opens another client.
 
     Raises:
         PiiBenchError: `base_url` or `api_key` is not valid, see `normalise_base_url` and

@@ -35,8 +35,11 @@ class Target(StrEnum):
 def training_examples(sources: Iterable[str], targets: Iterable[str]) -> list[Example]:
     """Return the examples of all samples of datasets, target by target.
 
+    `targets`: values of `Target`.
+
     Raises:
         PiiBenchError: a dataset is one of our test sets, missing or broken.
+        ValueError: a target is another value.
     """
     samples = [sample for source in sources for sample in load_for_training(source).samples]
     return [
