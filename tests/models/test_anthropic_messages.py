@@ -118,6 +118,10 @@ class TestAnswers:
         usage = {"cache_read_input_tokens": None, "output_tokens_details": None}
         assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
 
+    @pytest.mark.parametrize("usage", [[], "many"])
+    def test_usage_that_is_no_object_is_unknown(self, usage: object) -> None:
+        assert read_completion({**message_body(), "usage": usage}).usage is None
+
 
 class TestErrorsInABatch:
     @pytest.mark.parametrize(

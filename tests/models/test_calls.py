@@ -101,11 +101,18 @@ RESETS = ("server_error", "rate_limit", "timeout", "bad_request")
             [LOST, LOST, ("connection", 0.0, False), (SKIPPED_BUDGET, 0.0, True), LOST],
             f"no connection to {ENDPOINT} in 3 calls in a row: check that it is up",
         ),
+        ([LOST, LOST, ("connection", 0.0, False), (SKIPPED_BUDGET, 0.0, True)], None),
         (
             [("connection", time, False) for time in (100.0, 129.9, 131.0)],
             f"no connection to {ENDPOINT} for 31 s: check that it is up",
         ),
-        *(([LOST, LOST, (kind, 0.0, True)] * 5, None) for kind in RESETS),
+        *(
+            (
+                [(each, time, True) for time in range(0, 100, 20) for each in ("connection", kind)],
+                None,
+            )
+            for kind in RESETS
+        ),
     ],
 )
 def test_a_run_ends_after_three_calls_or_half_a_minute_without_a_connection(
@@ -122,6 +129,15 @@ def test_a_run_ends_after_three_calls_or_half_a_minute_without_a_connection(
     else:
         with pytest.raises(ProviderUnavailableError, match=message):
             fail_all()
+
+
+def test_the_model_is_named_where_there_is_no_endpoint() -> None:
+    watch = ConnectionWatch()
+    error = CallError("connection")
+    watch.failed(error, None, 0.0, last=False)
+
+    with pytest.raises(ProviderUnavailableError, match=r"^no connection to the model for 30 s"):
+        watch.failed(error, None, 30.0, last=False)
 
 
 def test_a_response_resets_the_count() -> None:

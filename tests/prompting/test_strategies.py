@@ -303,6 +303,14 @@ def test_the_hash_changes_with_every_text_of_the_prompt(prompts: Path, strategy:
     assert len(hashes) == len(names) + 1
 
 
+@pytest.mark.parametrize("other", ["self-cot.txt", "schema.answer.txt"])
+def test_the_hash_does_not_change_with_another_text(prompts: Path, other: str) -> None:
+    before = load_prompt(STRATEGIES["naive"], prompts).sha256
+    (prompts / other).write_text("{{description}} {{query}}", encoding="utf-8")
+
+    assert load_prompt(STRATEGIES["naive"], prompts).sha256 == before
+
+
 def test_demonstrations_that_are_not_there(prompts: Path) -> None:
     (prompts / "auto-cot.demonstrations.txt").unlink()
 
