@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.models.adapters import SERVICES, Adapter, Asker
 from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.models.adapters import Adapter, Asker
 
 
 @pytest.fixture
@@ -23,11 +24,16 @@ def server() -> Iterator[ProtocolServer]:
 
 @pytest.fixture
 def adapter(request: pytest.FixtureRequest) -> Adapter:
+    # Slow to import, and many tests of this folder need no SDK.
+    from tests.models.adapters import SERVICES
+
     return SERVICES[request.param]
 
 
 @pytest.fixture
 def ask(adapter: Adapter, server: ProtocolServer) -> Asker:
+    from tests.models.adapters import Asker
+
     return Asker(adapter.connect, server)
 
 
