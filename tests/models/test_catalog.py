@@ -135,6 +135,9 @@ def test_the_status_in_words(more: dict[str, Any], standing: str) -> None:
 def test_a_card_is_found_by_provider_and_id() -> None:
     assert find_card("openai", "gpt-4o-2024-08-06") is MODELS["gpt4o"]
     assert find_card("deepseek", "gpt-4o-2024-08-06") is None
+
+
+def test_every_model_has_one_row() -> None:
     assert len({card.full_name for card in MODELS.values()}) == len(MODELS)
 
 

@@ -184,6 +184,7 @@ def prompts(tmp_path: Path) -> Path:
         *((each, "text", each.name) for each in ALL),
         *((each, "schema", f"{each.name}+schema") for each in FORMED),
     ],
+    ids=lambda value: getattr(value, "name", value),
 )
 def test_what_is_sent(
     strategy: Strategy, output: Output, name: str, assert_golden: Callable[[str, str], None]

@@ -86,7 +86,9 @@ def test_thought_is_removed_and_no_repair(thought: str) -> None:
         ("### Answer: I'm sorry, but I can't help.", Parsed(None, Status.REFUSED)),
     ],
 )
-def test_thought_and_refusals_around_a_list(answer: str, parsed: Parsed[tuple[str, ...]]) -> None:
+def test_thought_or_refusal_beside_a_list_or_in_its_place(
+    answer: str, parsed: Parsed[tuple[str, ...]]
+) -> None:
     assert parse_related(answer) == parsed
 
 

@@ -62,7 +62,7 @@ def test_what_is_repaired(said: str) -> None:
         ("None", Parsed((), Status.REPAIRED)),
     ],
 )
-def test_other_repairs(said: str, parsed: object) -> None:
+def test_cut_answers_unknown_labels_and_nothing(said: str, parsed: object) -> None:
     assert parse_labelled(said, LABELS) == parsed
 
 
