@@ -103,7 +103,12 @@ def classify(task: Task, sample: Sample, answer: Prediction) -> ErrorCounts:
 
     For query-related, the `subjects` of the answer are those of the same system's detection
     answer; None if it has none.
+
+    Raises:
+        ValueError: the task is detection, or the answer is not scored.
     """
+    if task is Task.DETECTION or not answer.status.scored:
+        raise ValueError(f"{task} of sample {sample.id!r} ({answer.status}) has no error classes")
     errors = _related_errors if task is Task.QUERY_RELATED else _masking_errors
     return Counter(errors(sample, answer))
 

@@ -67,7 +67,13 @@ def condition_of(model: str, prompt: str) -> str:
 
 
 def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
-    """Mask samples under one of `GOLD_CONDITIONS`."""
+    """Mask samples under one of `GOLD_CONDITIONS`.
+
+    Raises:
+        ValueError: another condition.
+    """
+    if condition not in GOLD_CONDITIONS:
+        raise ValueError(f"{condition} is no condition that gold decides")
     maskings = {}
     for sample in samples:
         entities = () if condition == NO_MASK else sample.entities

@@ -203,6 +203,13 @@ def test_all_errors_of_a_failed_sample_are_failed(status: Status) -> None:
     assert classify(Task.QUERY_RELATED, couple(()), failed) == {}
 
 
+def test_what_is_not_scored_has_no_classes() -> None:
+    with pytest.raises(ValueError, match=r"'s1' \(infra_error\) has no error classes"):
+        classify(Task.MASKING, couple(), Prediction(Status.INFRA_ERROR))
+    with pytest.raises(ValueError, match="detection of sample 's1'"):
+        classify(Task.DETECTION, couple(), Prediction(Status.OK, EVERYONE))
+
+
 WORDS = ("Ann", "Lee", "Ann Lee", "Lee is", "is", "12", "1", "12 is", "Bo", "nobody")
 TYPES = st.sampled_from(["PER", "DEM", "LOC"])
 CATEGORIES = st.sampled_from(["Full Name", "Age", None])

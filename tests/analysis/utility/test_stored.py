@@ -74,6 +74,11 @@ def test_masking_by_gold(condition: str, texts: list[str]) -> None:
     assert [masked["s1"].text, masked["s2"].text] == texts
 
 
+def test_masking_by_gold_rejects_other_conditions() -> None:
+    with pytest.raises(ValueError, match="mask-some is no condition"):
+        mask_by_gold("mask-some", [])
+
+
 @pytest.mark.parametrize(
     ("predictions", "texts"),
     [
