@@ -113,12 +113,12 @@ def judge_questions(pairs: Mapping[str, AnswerPair]) -> Questions:
 
     The first message shows the answer to the unmasked text as A, the second as B.
     """
-    a, b = "answer_a", "answer_b"
+    names = "answer_a", "answer_b"
     fields = {
-        sample_id: [{a: pair.unmasked, b: pair.masked}, {a: pair.masked, b: pair.unmasked}]
+        sample_id: _both_orders(names, pair.unmasked, pair.masked)
         for sample_id, pair in pairs.items()
     }
-    return Questions(JUDGE, _template("judge.txt", a, b), fields)
+    return Questions(JUDGE, _template("judge.txt", *names), fields)
 
 
 def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -> Questions:
@@ -127,16 +127,21 @@ def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -
     The first message shows the rewritten text as A, the second as B. `rewritten_by` is the model
     and prompt of the run that rewrote the texts.
     """
-    a, b = "text_a", "text_b"
+    names = "text_a", "text_b"
     fields = {
-        sample_id: [{a: pair.rewritten, b: pair.masked}, {a: pair.masked, b: pair.rewritten}]
+        sample_id: _both_orders(names, pair.rewritten, pair.masked)
         for sample_id, pair in pairs.items()
     }
-    return Questions(TEXTS, _template("texts.txt", a, b), fields, {MASKED_BY: [*rewritten_by]})
+    return Questions(TEXTS, _template("texts.txt", *names), fields, {MASKED_BY: [*rewritten_by]})
 
 
 def _template(file: str, *fields: str) -> Template:
     return load_template(PROMPTS / "utility" / file, frozenset({"description", "query", *fields}))
+
+
+def _both_orders(names: tuple[str, str], one: str, other: str) -> list[dict[str, str]]:
+    a, b = names
+    return [{a: one, b: other}, {a: other, b: one}]
 
 
 @dataclass(frozen=True, slots=True)
