@@ -347,20 +347,20 @@ def _record(
         ]
         samples = [sample for sample, _ in encoded]
         datasets.append({"name": name, "texts": with_texts, "samples": samples})
-        runs += [
-            {
-                "dataset": dataset_index,
-                "name": _name(item.run),
-                "oracle": item.run.manifest.system.oracle,
-                "recipients": item.rows[0].unmasked_text_to,
-                "prompts": [
-                    "" if run is None else prompt_of(run.manifest.system)
-                    for run in (item.runs if with_texts else [])
-                ],
-                "answers": [answers[index] for _, answers in encoded],
-            }
-            for index, item in enumerate(members)
-        ]
+        for index, item in enumerate(members):
+            prompts: list[str] = []
+            if with_texts:
+                prompts = ["" if r is None else prompt_of(r.manifest.system) for r in item.runs]
+            runs.append(
+                {
+                    "dataset": dataset_index,
+                    "name": _name(item.run),
+                    "oracle": item.run.manifest.system.oracle,
+                    "recipients": item.rows[0].unmasked_text_to,
+                    "prompts": prompts,
+                    "answers": [answers[index] for _, answers in encoded],
+                }
+            )
         if with_texts:
             _add_calls(members, encoded)
     return {
