@@ -211,8 +211,9 @@ def _mask(arguments: argparse.Namespace) -> None:
     systems = _load_masking_systems(arguments)
     text = _read(arguments.file)
     _log_recipients(systems)
-    asked = _ask(text, query, systems, arguments.on_failure)
-    answers, in_query = asyncio.run(_closing(systems, asked))
+    answers, in_query = asyncio.run(
+        _closing(systems, _ask(text, query, systems, arguments.on_failure))
+    )
     # Frees the weights: masking a long text takes memory too.
     del systems
     locator = Locator(text)
@@ -311,8 +312,7 @@ def _rewrite(arguments: argparse.Namespace) -> None:
     rewriter = _Rewriter(arguments)
     text = _read(arguments.file)
     _log_recipients(rewriter.systems)
-    rewritten = rewriter.rewrite(text, arguments.query)
-    rewriting = asyncio.run(_closing(rewriter.systems, rewritten))
+    rewriting = asyncio.run(_closing(rewriter.systems, rewriter.rewrite(text, arguments.query)))
     echo_exactly(rewriting.text + "\n")
     rewriter.log_counts()
     if arguments.explain:
