@@ -172,7 +172,10 @@ class Clusters:
 
 
 def scores_of(evaluation: Evaluation, metric: str, clusters: Mapping[str, str]) -> Scores | None:
-    """Return F1 of a metric by sample, or H for `MASKED_TEXT`; None if no sample is scored."""
+    """Return F1 of a metric by sample, or H for `MASKED_TEXT`; None if no sample is scored.
+
+    `clusters` has the cluster of every scored sample (`Clusters`).
+    """
     if not evaluation.scores:
         return None
     ids = tuple(score.id for score in evaluation.scores)
