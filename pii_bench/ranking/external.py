@@ -38,6 +38,7 @@ from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS, Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.runs.records import DatasetRef, Manifest, Signature
+from pii_bench.runs.store import file_name
 from pii_bench.scorer import macro, score_detection, score_query_related
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import is_system
@@ -162,7 +163,6 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
 SUBMITTED: Final = "submitted"
 _FORMAT: Final = "pii-bench-submission-1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def keep_submission(
         ResultsError: the files cannot be written.
     """
     check_name(name)
-    path = results / SUBMITTED / name / f"{_UNSAFE.sub('--', dataset.name)}.jsonl"
+    path = results / SUBMITTED / name / f"{file_name(dataset.name)}.jsonl"
     text = to_text(predictions)
     if path.exists() and path.read_text(encoding="utf-8") != text and not force:
         raise PiiBenchError(f"{path}: other predictions are kept there; --force replaces them")

@@ -106,8 +106,8 @@ class RunFiles:
 
         Names that would collide end in a few digits of their hash.
         """
-        folder = root / _file_name(model) / _file_name(prompt)
-        return cls.of_manifest(folder / f"{_file_name(dataset)}.run.json")
+        folder = root / file_name(model) / file_name(prompt)
+        return cls.of_manifest(folder / f"{file_name(dataset)}.run.json")
 
     @property
     def model_folder(self) -> Path:
@@ -310,7 +310,7 @@ def _object(raw: bytes) -> dict[str, Any]:
     return record
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     """Return a file name that no other name gets; with a hash if the plain one is ambiguous."""
     plain = _UNSAFE.sub("--", name)
     # Slashes, and the colon before the port of an endpoint.
