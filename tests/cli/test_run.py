@@ -146,6 +146,16 @@ def test_the_next_run_asks_only_the_failed_samples(
     assert "| 12/12" in capsys.readouterr().out
 
 
+def test_concurrency_limits_the_calls_in_flight(protocol_server: ProtocolServer) -> None:
+    protocol_server.script(lambda _: completion("### Answer: []", delay=0.02))
+    url = f"{protocol_server.url}/v1"
+
+    run("openai/m", "--base-url", url, "--concurrency", 3)
+
+    assert len(protocol_server.requests) == 24
+    assert 1 < protocol_server.peak <= 3
+
+
 def test_a_setting_changed_back_reuses_its_answers(
     protocol_server: ProtocolServer, capsys: Capsys
 ) -> None:
