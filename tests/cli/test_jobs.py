@@ -85,7 +85,7 @@ def test_a_batch_run_prints_little(batches: OpenAIBatches, capsys: Capsys) -> No
     assert "USD" not in others[0]
 
 
-def test_submitted_requests_are_not_paid_again_as_single_calls(
+def test_submitted_or_interrupted_requests_are_not_paid_again_as_single_calls(
     batches: OpenAIBatches, capsys: Capsys
 ) -> None:
     batches.looks = 9
