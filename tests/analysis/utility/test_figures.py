@@ -82,6 +82,10 @@ def test_similarity_is_the_clipped_cosine(masked: str, cosine: float) -> None:
     assert similarity(encoder, masked, "east") == pytest.approx(cosine)
 
 
+def test_equal_answers_have_similarity_1_without_being_embedded() -> None:
+    assert similarity(Vectors({}), "same", "same") == 1.0
+
+
 @pytest.mark.parametrize(
     ("entities", "text", "masked", "expected"),
     [
