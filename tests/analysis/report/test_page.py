@@ -171,12 +171,17 @@ def test_runs_that_were_left_out_are_counted(tmp_path: Path) -> None:
     assert "Left out: 1; the command" in page_of(tmp_path)
 
 
+def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
+    demo_results(tmp_path)
+
+    assert page_of(tmp_path) == page_of(tmp_path)
+
+
 def test_figures_are_images_that_hold_themselves(tmp_path: Path) -> None:
     report = collect_report(tmp_path)
 
     page = render_page(report)
     assert "<p>No figures: matplotlib, which draws" in page
-    assert render_page(report) == page
     drawn = Figures((Figure("Score & size", "<svg></svg>"),))
     assert (
         '<figcaption>Score &amp; size</figcaption><div class="scroll"><img alt="Score &amp; size" '
