@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_bench import api
-from pii_bench.cli.options import add_options
+from pii_bench.cli.options import TEMPERATURE_HELP, add_options
 from pii_bench.cli.terminal import RunProgress, counted, echo
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.gate import Least, partly_compared, read_baseline, shortfalls, write_baseline
@@ -35,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         "--temperature",
-        help="a number from 0 to 2, or `default` to send none (of a chat model's answers; "
-        "default: 0)",
+        help=f"{TEMPERATURE_HELP} (of a chat model's answers; default: 0)",
     )
     add_options(parser, "--keep")
     parser.add_argument(

@@ -38,6 +38,7 @@ ANSWER_LENGTH_HELP: Final = (
     "length limit of an answer, reasoning included (default: 2048; reasoning models: 16384; "
     "local models: 512)"
 )
+TEMPERATURE_HELP: Final = "a number from 0 to 2, or `default` to send none"
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
     *("twins", "train-twins", "train-other", "distract", "frontier"),
@@ -206,7 +207,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "--temperature": {
         "type": _temperature,
         "metavar": "T",
-        "help": "a number from 0 to 2, or `default` to send none (default: 0; with votes: 0.7)",
+        "help": f"{TEMPERATURE_HELP} (default: 0; with votes: 0.7)",
     },
     "--timeout": {
         "type": positive,

@@ -12,6 +12,7 @@ from pii_bench.analysis.utility.study import Study, update_figures
 from pii_bench.cli.options import (
     ANSWER_LENGTH_HELP,
     DATASET_HELP,
+    TEMPERATURE_HELP,
     add_options,
     concurrency_of,
     fraction,
@@ -98,10 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     calls.add_argument("--answerer-base-url", metavar="URL", help="--base-url of the answerer")
     calls.add_argument("--judge-base-url", metavar="URL", help="--base-url of the judge")
     add_options(
-        calls,
-        "--temperature",
-        help="a number from 0 to 2, or `default` to send none (of answers and verdicts; "
-        "default: 0)",
+        calls, "--temperature", help=f"{TEMPERATURE_HELP} (of answers and verdicts; default: 0)"
     )
     add_options(
         calls,
