@@ -247,7 +247,11 @@ def price_if_unknown(
 
 
 def dataset_source(arguments: argparse.Namespace) -> str:
-    """Return `--dataset` with the filters `--language` and `--split` appended."""
+    """Return `--dataset` with the filters `--language` and `--split` appended.
+
+    Raises:
+        PiiBenchError: the format of the dataset has no filters.
+    """
     source: str = arguments.dataset
     filters = {"language": arguments.language, "split": arguments.split}
     filters = {name: value for name, value in filters.items() if value}
@@ -308,7 +312,10 @@ def ray_workers(
 ) -> int | None:
     """Return the number of Ray workers; None to run in this process.
 
-    A system that calls another machine is refused; `instead` says what the command has for it.
+    `instead` says what the command has for a system that calls another machine, for the error.
+
+    Raises:
+        PiiBenchError: `--workers` is given without Ray, or a system calls another machine.
     """
     if arguments.engine == "process":
         if arguments.workers is not None:

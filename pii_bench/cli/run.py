@@ -339,7 +339,11 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
 def for_task(
     task: str, name: str, systems: Sequence[System], strategy: str | None = None
 ) -> list[System]:
-    """Return the systems that a task needs: for masking two, for `all` every system."""
+    """Return the systems that a task needs: for masking two, for `all` every system.
+
+    Raises:
+        PiiBenchError: a system that the task needs is missing.
+    """
     if task == ALL_TASKS:
         return list(systems)
     needed = {Task(task)}
