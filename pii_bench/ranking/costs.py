@@ -166,9 +166,13 @@ async def seconds_per_document(
     except CallError:
         return None
     finally:
-        for system in systems:
-            await system.close()
+        await _close(systems)
     return (time.perf_counter() - started) / (len(samples) - 1) if len(samples) > 1 else None
+
+
+async def _close(systems: Iterable[System]) -> None:
+    for system in systems:
+        await system.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +325,7 @@ def _measure(row: Row, runs: Sequence[Run], measured: int) -> tuple[float | None
         return None, f"not measured: {error}"
     wanted = [(run.manifest.system.model, run.manifest.system.prompt) for run in runs]
     if not built.keys() >= set(wanted):
+        asyncio.run(_close(built.values()))
         return None, "not measured: today its name means another system"
     samples = applicable(row.task, runs[-1].dataset.samples)[: measured + 1]
     seconds = asyncio.run(seconds_per_document([built[key] for key in wanted], samples))

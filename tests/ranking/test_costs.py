@@ -10,19 +10,27 @@ import pytest
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.base import CallError, Completion, Draws, Usage
 from pii_bench.models.catalog import Price
+from pii_bench.ranking import costs
 from pii_bench.ranking.costs import (
     Assumptions,
     Bill,
+    Given,
     bill,
+    costed_systems,
     seconds_per_document,
     stored_seconds_per_document,
     usd_per_document,
 )
+from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.records import Failure, RunRecord
+from pii_bench.systems.base import SystemCard
+from pii_bench.tasks import Task
+from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pii_bench.datasets.sample import Sample
-    from pii_bench.systems.base import SystemCard
 
 PRICE = Price(input=2.0, output=10.0, date=dt.date(2026, 1, 1), source="a test")
 THOUSAND_IN_HUNDRED_OUT = Completion("a", usage=Usage(1000, 100))  # 0.002 + 0.001 USD
@@ -93,13 +101,11 @@ def test_the_stored_time_of_a_document_is_that_of_all_its_calls() -> None:
 class Sleeper:
     """Answers after 20 ms."""
 
+    card = SystemCard("fake/sleeper", "detection", "", Task.DETECTION, oracle=False, settings={})
+
     def __init__(self, *, fails: bool = False) -> None:
         self.fails = fails
         self.closed = False
-
-    @property
-    def card(self) -> SystemCard:
-        raise NotImplementedError
 
     def request_hash(self, sample: Sample) -> str:
         raise NotImplementedError
@@ -129,3 +135,20 @@ def test_what_is_not_timed_has_no_time() -> None:
 
     assert asyncio.run(seconds_per_document([Sleeper()], samples[:1])) is None
     assert asyncio.run(seconds_per_document([Sleeper(fails=True)], samples[:3])) is None
+
+
+def test_systems_of_another_name_are_not_timed_but_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
+    store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": BO}, model="fake/one")
+    sleeper = Sleeper()
+    monkeypatch.setattr(costs, "build_systems", lambda *_: (sleeper,))
+
+    (found,) = costed_systems(
+        read_runs(tmp_path).runs, dataset.name, Task.DETECTION, Given(measure=1)
+    )
+
+    assert found.seconds is None
+    assert found.seconds_from == "not measured: today its name means another system"
+    assert sleeper.closed
