@@ -240,7 +240,7 @@ def costed_systems(
                 rows.append(row)
     if not rows:
         if dataset not in names:
-            raise UnknownNameError("dataset", dataset, names, among="the stored runs")
+            raise UnknownNameError("dataset", dataset, sorted(names), among="the stored runs")
         raise PiiBenchError(f"no {task} on {dataset} is stored")
     known = {name for row in rows for name in (system_name(row.model, row.strategy), row.model)}
     for name, _ in (*given.usd, *given.seconds, *given.review_share):

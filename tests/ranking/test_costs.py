@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
+from pii_bench.errors import UnknownNameError
 from pii_bench.models.base import CallError, Completion, Draws, Usage
 from pii_bench.models.catalog import Price
 from pii_bench.ranking import costs
@@ -152,3 +153,17 @@ def test_systems_of_another_name_are_not_timed_but_closed(
     assert found.seconds is None
     assert found.seconds_from == "not measured: today its name means another system"
     assert sleeper.closed
+
+
+def test_an_unknown_dataset_is_answered_with_the_sorted_names_of_the_others(
+    tmp_path: Path,
+) -> None:
+    for name in ("b", "c", "a"):
+        dataset = tiny_dataset(tmp_path / f"{name}.jsonl")
+        store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": BO})
+
+    with pytest.raises(UnknownNameError) as caught:
+        costed_systems(read_runs(tmp_path).runs, "unknown", Task.DETECTION, Given())
+
+    assert len(caught.value.allowed) == 6
+    assert caught.value.allowed == tuple(sorted(caught.value.allowed))
