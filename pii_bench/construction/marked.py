@@ -31,7 +31,7 @@ from pii_bench.datasets.check.text import occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError
 from pii_bench.files import read_text
-from pii_bench.scorer.locate import is_within
+from pii_bench.scorer.locate import within_one_of
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType, type_named
 
 if TYPE_CHECKING:
@@ -157,9 +157,9 @@ def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
             values.setdefault(tag, {})[value] = None
     text = "".join([*parts, marked[place:]])
     for tag in names & values.keys():
-        taken = [span for own in spans.values() for span in own]
+        is_taken = within_one_of(span for own in spans.values() for span in own)
         for name in values[tag]:
-            spans[tag] += [span for span in occurrences(name, text) if not is_within(span, taken)]
+            spans[tag] += [span for span in occurrences(name, text) if not is_taken(span)]
     return Resolved(
         text=text,
         spans={tag: tuple(sorted(set(own))) for tag, own in spans.items()},

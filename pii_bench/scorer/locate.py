@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from pii_bench.scorer.text import Token, normalise, tokenize
@@ -257,9 +258,17 @@ def place_entities(
     return sorted(placed), invented
 
 
-def is_within(span: Span, spans: Iterable[Span]) -> bool:
-    """Return whether one of `spans` contains all of `span`."""
-    return any(start <= span[0] and span[1] <= end for start, end in spans)
+def within_one_of(spans: Iterable[Span]) -> Callable[[Span], bool]:
+    """Return a function that tells whether a single one of `spans` contains all of a span."""
+    ordered = sorted(spans)
+    starts = [start for start, _ in ordered]
+    reach = list(accumulate((end for _, end in ordered), max))
+
+    def inside(span: Span) -> bool:
+        before = bisect_right(starts, span[0])
+        return before > 0 and span[1] <= reach[before - 1]
+
+    return inside
 
 
 class Claim(NamedTuple):
@@ -285,10 +294,10 @@ def resolve_claims(
       its ends.
     """
     ordered = sorted(set(claims))
-    claimed = [(claim.start, claim.end) for claim in ordered]
+    is_claimed = within_one_of((claim.start, claim.end) for claim in ordered)
     taken: set[int] = set()
     for spans in kept:
-        for start, end in [span for span in spans if not is_within(span, claimed)] or spans:
+        for start, end in [span for span in spans if not is_claimed(span)] or spans:
             taken.update(range(start, end))
     granted: list[Claim] = []
     for start, end, rank, label in sorted(ordered, key=lambda claim: claim.start - claim.end):

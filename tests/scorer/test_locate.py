@@ -18,10 +18,13 @@ from pii_bench.scorer.locate import (
     place_entities,
     reading,
     resolve_claims,
+    within_one_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pii_bench.scorer.locate import Span
 
 
 def found(text: str, value: str, strictness: Strictness = Strictness.READABLE) -> list[str]:
@@ -340,6 +343,18 @@ def test_spans_overlap_if_any_two_share_a_character(
     others: tuple[tuple[int, int], ...], share: bool
 ) -> None:
     assert overlap(((0, 2), (7, 8)), others) is share
+
+
+_SPANS = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(st.lists(_SPANS), _SPANS)
+def test_a_span_is_within_one_that_starts_before_it_and_ends_after_it(
+    spans: list[Span], span: Span
+) -> None:
+    expected = any(start <= span[0] and span[1] <= end for start, end in spans)
+
+    assert within_one_of(spans)(span) is expected
 
 
 class TestResolveClaims:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.check.text import Problem, annotated_spans, listed_spans, occurrences
 from pii_bench.datasets.sample import perturbation_of, public_texts, reasons_of
 from pii_bench.datasets.value_formats import AMOUNT, fits, is_ip_address
-from pii_bench.scorer.locate import is_within
+from pii_bench.scorer.locate import within_one_of
 from pii_bench.scorer.writings import MONTH_NAMES
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -141,14 +141,14 @@ def _exact(sample: Sample, entity: Entity) -> Iterator[Problem]:
 
 
 def _complete(sample: Sample) -> Iterator[Problem]:
-    annotated = annotated_spans(sample)
+    is_annotated = within_one_of(annotated_spans(sample))
     unlisted = [entity.text for entity in sample.entities if not listed_spans(entity)]
     for text in dict.fromkeys(unlisted):
         if not occurrences(text, sample.description):
             yield Problem(sample.id, "span-complete", f"{text!r} is nowhere in the text")
     for text in dict.fromkeys(entity.text for entity in sample.entities):
         for start, end in occurrences(text, sample.description):
-            if not is_within((start, end), annotated):
+            if not is_annotated((start, end)):
                 reason = f"{text!r} at [{start}, {end}] is not annotated"
                 yield Problem(sample.id, "span-complete", reason)
 
@@ -236,9 +236,10 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     known = {*annotated_spans(sample), *_public_spans(sample)}
     annotated = {offset for span in known for offset in range(*span)}
     for what, pattern in _PATTERNS.items():
+        is_known = within_one_of(known)
         for match in pattern.finditer(sample.description):
             span = match.span()
-            if annotated.issuperset(range(*span)) or is_within(span, known):
+            if annotated.issuperset(range(*span)) or is_known(span):
                 continue
             # "::" is an address, but also punctuation.
             is_sign = not any(map(str.isalnum, match[0]))
@@ -247,9 +248,10 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
             known.add(span)
             reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
             yield Problem(sample.id, "leak", reason)
+    is_known = within_one_of(known)
     for part in name_parts(sample):
         for span in occurrences(part, sample.description):
-            if not is_within(span, known):
+            if not is_known(span):
                 reason = f"part {part!r} of a person's name at {span[0]} is not annotated"
                 yield Problem(sample.id, "name-leak", reason)
 
