@@ -86,6 +86,9 @@ VERY_SHORT: Final = 2
 LONG_NUMBER: Final = 7
 """Minimum number of digits of a value that is compared however it is grouped."""
 
+_LONG_VALUE: Final = 1_000
+"""Values longer than this are checked for a period, because overlapping matches are slow."""
+
 _TYPEWRITTEN: Final = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′`´ʹʻʼʽˈ՚＇", "'"),
@@ -371,9 +374,30 @@ def _join(spans: Iterable[Span]) -> Iterator[Span]:
 def _find(value: str, text: str) -> Iterator[Span]:
     """Yield all occurrences of a value, also overlapping ones; none if it is empty."""
     start = text.find(value) if value else -1
+    # A search behind each match takes time proportional to the length of the value, so a long
+    # value that repeats itself is compared by its period instead.
+    period = _period(value) if start != -1 and len(value) > _LONG_VALUE else 0
+    repeated = value[-period:] if period else ""
     while start != -1:
-        yield start, start + len(value)
-        start = text.find(value, start + 1)
+        end = start + len(value)
+        yield start, end
+        is_repeated = repeated and text.startswith(repeated, end)
+        start = start + period if is_repeated else text.find(value, start + 1)
+
+
+def _period(text: str) -> int:
+    """Return the smallest shift by which a text matches itself.
+
+    Computed by the prefix function of Knuth, Morris and Pratt (1977).
+    """
+    borders = [0]
+    border = 0
+    for character in text[1:]:
+        while border and text[border] != character:
+            border = borders[border - 1]
+        border += text[border] == character
+        borders.append(border)
+    return len(text) - border
 
 
 def _verbatim(value: str, text: str) -> Iterator[Span]:

@@ -438,3 +438,20 @@ def test_entities_without_offsets_are_placed(
 
 def test_a_value_with_two_labels_is_placed_with_the_first() -> None:
     assert place_entities("Paris", [("Paris", "PER"), ("Paris", "LOC")]) == ([(0, 5, "PER")], [])
+
+
+@given(
+    st.text("ab", min_size=1, max_size=4),
+    st.text("ab", max_size=3),
+    st.integers(1_001, 1_200),
+    st.integers(0, 40),
+)
+def test_all_overlapping_occurrences_of_a_long_value_are_found(
+    piece: str, other: str, size: int, more: int
+) -> None:
+    value = (piece * size)[:size]
+    text = value + (piece * more)[:more] + other + value
+
+    assert list(Locator(text).spans(value, Strictness.EQUAL)) == [
+        (start, start + size) for start in range(len(text)) if text.startswith(value, start)
+    ]
