@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
@@ -322,20 +323,30 @@ class _FoldedText:
 
     def __init__(self, text: str, fold: Callable[[str], str]) -> None:
         """Fold a text; `fold` maps a character and its combining marks to a normal form."""
-        groups: list[str] = _group_pattern(text, fold).findall(text)
-        folded = {group: fold(group) for group in set(groups)}
-        self.text = "".join(folded[group] for group in groups)
+        characters = set(text)
+        table = {ord(character): fold(character) for character in characters}
+        pieces: list[str] = []
         # Where each folded character starts in the original, and (one further) where it ends. No
         # match may begin or end inside an original group of characters: these have -1.
-        self._starts: list[int] = []
-        self._ends = [-1]
-        end = 0
-        for group in groups:
-            start, end = end, end + len(group)
-            if size := len(folded[group]):
-                inside = [-1] * (size - 1)
-                self._starts += [start, *inside]
-                self._ends += [*inside, end]
+        self._starts, self._ends = array("i"), array("i", [-1])
+        position = 0
+        for match in _group_pattern(characters, table).finditer(text):
+            first, last = match.span()
+            self._add_plain(position, first)
+            group = fold(match[0])
+            if group:
+                inside = [-1] * (len(group) - 1)
+                self._starts.extend([first, *inside])
+                self._ends.extend([*inside, last])
+            pieces += [text[position:first].translate(table), group]
+            position = last
+        self._add_plain(position, len(text))
+        self.text = "".join([*pieces, text[position:].translate(table)])
+
+    def _add_plain(self, start: int, end: int) -> None:
+        """Add the offsets of characters that fold one to one."""
+        self._starts.extend(range(start, end))
+        self._ends.extend(range(start + 1, end + 1))
 
     def original_spans(self, spans: Iterable[Span]) -> list[Span]:
         """Return the original spans of folded ones, without those that cut a group."""
@@ -351,11 +362,17 @@ class _FoldedText:
         return [span for span in spans if not _cuts_word(self.text, span)]
 
     @cached_property
-    def _ungrouped(self) -> tuple[str, list[int]]:
+    def _ungrouped(self) -> tuple[str, array[int]]:
         """The text without the grouping of numbers, and the offset of each character in `text`."""
-        grouping = {i for match in _GROUPING.finditer(self.text) for i in range(*match.span())}
-        offsets = [i for i in range(len(self.text)) if i not in grouping]
-        return "".join(self.text[i] for i in offsets), offsets
+        offsets = array("i")
+        parts: list[str] = []
+        start = 0
+        for match in _GROUPING.finditer(self.text):
+            offsets.extend(range(start, match.start()))
+            parts.append(self.text[start : match.start()])
+            start = match.end()
+        offsets.extend(range(start, len(self.text)))
+        return "".join([*parts, self.text[start:]]), offsets
 
 
 def _join(spans: Iterable[Span]) -> Iterator[Span]:
@@ -406,15 +423,20 @@ def _verbatim(value: str, text: str) -> Iterator[Span]:
             yield span
 
 
-def _group_pattern(text: str, fold: Callable[[str], str]) -> re.Pattern[str]:
-    """Return a pattern of white space, or a character with its combining marks.
+def _group_pattern(characters: set[str], table: dict[int, str]) -> re.Pattern[str]:
+    """Return a pattern of the groups of characters that `table` does not fold one by one.
 
     Characters that fold to nothing belong to what is before them.
     """
-    characters = set(text)
-    silent = "".join(re.escape(c) for c in characters if not fold(c))
+    not_single = [c for c in characters if len(table[ord(c)]) != 1]
+    silent = "".join(re.escape(c) for c in not_single if not table[ord(c)])
     joining = silent + "".join(re.escape(c) for c in characters if _is_combining(c))
-    return re.compile(rf"\s[\s{silent}]*|\S" + (f"[{joining}]*" if joining else ""))
+    patterns = [rf"\s[\s{silent}]+"]
+    if joining:
+        patterns.append(rf"\S[{joining}]+")
+    if not_single:
+        patterns.append(f"[{''.join(map(re.escape, not_single))}]")
+    return re.compile("|".join(patterns))
 
 
 @lru_cache(maxsize=1 << 14)
