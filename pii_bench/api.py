@@ -90,6 +90,8 @@ def run(
 def score(predictions: Path | str, dataset: str | Path | Dataset) -> list[Row]:
     """Score a file of predictions that were made elsewhere: JSON Lines, one sample per line.
 
+    `dataset` is a name, a path, or a dataset as `load_dataset` returns it.
+
     Returns:
         One row per task of the dataset that the file answers, with intervals, unranked.
 

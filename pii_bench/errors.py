@@ -56,7 +56,7 @@ class InputFileError(PiiBenchError):
 
 
 class BadLinesError(InputFileError):
-    """A file with several unreadable lines; the message lists twenty of them.
+    """A file with several unreadable lines; the message lists at most twenty.
 
     `problems` are (1-based line number, problem).
     """

@@ -62,7 +62,11 @@ class BadLines:
         self._problems.append((line, what))
 
     def raise_any(self) -> None:
-        """Raise an InputFileError for one bad line, or a BadLinesError for several."""
+        """Raise an error for the bad lines, if there are any.
+
+        Raises:
+            InputFileError: one bad line; `BadLinesError` for several.
+        """
         if len(self._problems) == 1:
             line, what = self._problems[0]
             raise InputFileError(self._path, what, line=line)
@@ -71,7 +75,11 @@ class BadLines:
 
 
 def open_binary(path: Path) -> BufferedReader:
-    """Open a file for reading, or raise an InputFileError."""
+    """Open a file for reading.
+
+    Raises:
+        InputFileError: the file cannot be opened.
+    """
     try:
         return path.open("rb")
     except OSError as error:
@@ -141,7 +149,11 @@ def read_places(
 
 
 def read_record(path: Path, line: int, offset: int) -> dict[str, Any]:
-    """Read the record of a line at an offset from `read_places`; the file may have changed."""
+    """Read the record of a line at an offset from `read_places`.
+
+    Raises:
+        InputFileError: the file cannot be read, or has changed.
+    """
     with open_binary(path) as file:
         file.seek(offset)
         try:
@@ -253,7 +265,11 @@ def _json_name(value: object) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Convert an OSError inside the block into a ResultsError that names the path."""
+    """Convert an OSError inside the block into a ResultsError that names the path.
+
+    Raises:
+        ResultsError: for any OSError inside the block.
+    """
     try:
         yield
     except OSError as error:
@@ -338,7 +354,11 @@ def is_encodable(value: object) -> bool:
 
 
 def write_json(path: Path, value: DataclassInstance) -> None:
-    """Write a dataclass as indented JSON, as `write_whole` does."""
+    """Write a dataclass as indented JSON, as `write_whole` does.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
     write_whole(path, json.dumps(asdict(value), indent=2, ensure_ascii=False) + "\n")
 
 
@@ -348,7 +368,11 @@ def sha256_of_value(value: object) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file as 64 lower-case hexadecimal digits, or raise InputFileError."""
+    """Return the SHA-256 of a file as 64 lower-case hexadecimal digits.
+
+    Raises:
+        InputFileError: the file cannot be read.
+    """
     with open_binary(path) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -360,6 +384,9 @@ def sha256_of_folder(folder: Path) -> str:
     """Return the SHA-256 of a folder: of the output of `sha256sum` for its files, by relative path.
 
     Hidden files and folders are skipped.
+
+    Raises:
+        InputFileError: a file cannot be read.
     """
     paths = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
     lines = [

@@ -47,6 +47,9 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     A text qualifies if it has two facts for a second query that the first does not need. Texts
     about two people are preferred if the other person has facts of the same categories with
     different values.
+
+    Raises:
+        PiiBenchError: a set is incomplete, or too few of its texts qualify.
     """
     if name == TRAIN_TWINS:
         return [text for own in _TRAIN_ROUNDS for _, text in sorted(recorded.sets[own].items())]

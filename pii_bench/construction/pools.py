@@ -220,7 +220,11 @@ def _country(record: dict[str, Any], split: Split) -> Country:
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read a file of values."""
+    """Read a file of values.
+
+    Raises:
+        InputFileError: the file is missing or is not TOML.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:

@@ -121,7 +121,7 @@ def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> 
 
 
 def frequent_words(texts: Iterable[str], count: int) -> list[tuple[str, float]]:
-    """Return the words of `MIN_LETTERS` letters that occur in the most texts, with their shares."""
+    """Return the words of at least `MIN_LETTERS` letters in the most texts, with their shares."""
     words = [set(_words(text)) for text in texts]
     counts = Counter(
         word for own in words for word in own if len(word) >= MIN_LETTERS and word[0] != "<"

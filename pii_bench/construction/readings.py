@@ -178,7 +178,11 @@ class Agreement:
 
 
 def agreement(readings: Sequence[Reading]) -> Agreement:
-    """Compute the agreement of readings."""
+    """Compute the agreement of readings.
+
+    Raises:
+        PiiBenchError: there are no readings.
+    """
     if not readings:
         raise PiiBenchError("no readings")
     count = len(readings)

@@ -100,7 +100,11 @@ class Recorded:
         return self.folder / "superseded" / f"{name}.txt"
 
     def find(self, sample_id: str) -> Marked:
-        """Return the recorded text with an id."""
+        """Return the recorded text with an id.
+
+        Raises:
+            PiiBenchError: there is none.
+        """
         marked = self.sets.get(sample_id.rpartition("-")[0], {}).get(sample_id)
         if marked is None:
             raise PiiBenchError(f"{sample_id}: no such text is recorded")

@@ -34,7 +34,11 @@ class Pin:
 
     @classmethod
     def of(cls, path: Path) -> Pin:
-        """Count and hash a file in our format; raises as `read_native`."""
+        """Count and hash a file in our format.
+
+        Raises:
+            InputFileError: the file cannot be read or is broken.
+        """
         samples = read_native(path)
         return cls(
             samples=len(samples),
@@ -76,7 +80,11 @@ def card_path(data: Path, name: str) -> Path:
 
 
 def read_card(path: Path) -> DatasetCard:
-    """Read a card; raises InputFileError if the file is missing or not a card."""
+    """Read a card.
+
+    Raises:
+        InputFileError: the file is missing or not a card.
+    """
     return read_object(path, "card of a dataset", _card)
 
 
@@ -192,6 +200,10 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
     """Load the datasets of a `--dataset` option: `all`, or what `load_dataset` loads.
 
     `all` is every dataset whose card belongs to the benchmark, or demo if none is built.
+
+    Raises:
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
     if source == ALL:
         cards = {name: read_card(entry.card_path) for name, entry in DATASETS.items()}
@@ -201,7 +213,13 @@ def load_datasets(source: str) -> tuple[Dataset, ...]:
 
 
 def load_for_training(source: str) -> Dataset:
-    """Load a dataset to train a model on; raises PiiBenchError for a test set of ours."""
+    """Load a dataset to train a model on: one of `TRAIN_DEV` or a file.
+
+    Raises:
+        PiiBenchError: the source is a test set of ours.
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is missing or broken.
+    """
     if source in DATASETS and source not in TRAIN_DEV:
         allowed = ", ".join(TRAIN_DEV)
         raise PiiBenchError(f"dataset {source!r} is only for tests (allowed: {allowed})")
@@ -209,10 +227,14 @@ def load_for_training(source: str) -> Dataset:
 
 
 def open_dataset(source: str) -> DatasetStream:
-    """Open a dataset that `load_dataset` can load, with the same errors.
+    """Open a dataset that `load_dataset` can load.
 
-    Datasets of spans and files in our format are streamed; others are held in memory. Faults of a
-    streamed file in our format are raised when it is read.
+    Datasets of spans and files in our format are streamed; others are held in memory.
+
+    Raises:
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: the file is missing or broken. Faults of a streamed file in our format are
+            raised when it is read.
     """
     if source in DATASETS:
         entry = DATASETS[source]
@@ -270,7 +292,12 @@ def _iterate_file(path: Path, formats: Sequence[str]) -> Iterator[Sample]:
 
 
 def open_documents(source: str) -> DocumentStream:
-    """Open any dataset as documents with labelled spans; raises as `open_dataset`."""
+    """Open any dataset as documents with labelled spans.
+
+    Raises:
+        UnknownNameError: the source is neither a name nor a file.
+        InputFileError: see `open_dataset`.
+    """
     from pii_bench.datasets.span_files import Document, read_documents, span_source
 
     if (spans := span_source(source)) is not None:

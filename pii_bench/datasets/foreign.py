@@ -40,10 +40,13 @@ RELEVANCE: Final[Mapping[str, bool]] = {"0": False, "1": True, "low": False, "hi
 
 
 def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
-    """Read a CAPID file; raises InputFileError if it is empty or broken.
+    """Read a CAPID file.
 
     Returns the samples, with ids `capid-0001` by line, and one message for each phrase that does
     not occur in its context and is therefore left out.
+
+    Raises:
+        InputFileError: lines are broken, a type or relevance is unknown, or the file is empty.
     """
     samples: list[Sample] = []
     faults: list[str] = []
@@ -127,10 +130,14 @@ _MASKED: Final[Mapping[str, bool]] = {"DIRECT": True, "QUASI": True, "NO_MASK": 
 
 
 def read_tab(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
-    """Read a TAB file; raises InputFileError if it is empty or broken.
+    """Read a TAB file.
 
     Returns the samples, with the ids of the documents, and one message for each mention whose
     offsets do not hold its text and which is therefore left out.
+
+    Raises:
+        InputFileError: the file is no list of documents, a type or kind of identifier is unknown,
+            an id is repeated, or the file is empty.
     """
     samples: dict[str, Sample] = {}
     faults: list[str] = []

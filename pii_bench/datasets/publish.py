@@ -29,7 +29,9 @@ README: Final = DATA / "README.md"
 def replace_block(name: str, markdown: str, path: Path) -> None:
     """Replace the text between the two marks of a block in a file.
 
-    Raises InputFileError if the file cannot be read, or lacks one of the marks or has it twice.
+    Raises:
+        InputFileError: the file cannot be read, or lacks one of the marks or has it twice.
+        ResultsError: the file cannot be written.
     """
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     try:
@@ -208,7 +210,9 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
 def publish(data: Path = DATA) -> None:
     """Update the pins in the cards of all datasets, then write metadata and checksums.
 
-    Raises InputFileError if a dataset or card is missing or broken.
+    Raises:
+        InputFileError: a dataset or card is missing or broken.
+        ResultsError: a file cannot be written.
     """
     cards = []
     for name, group in groupby(DATASETS.values(), key=lambda entry: entry.card):

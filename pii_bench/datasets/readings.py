@@ -72,7 +72,11 @@ def options(sample: Sample) -> tuple[str, ...]:
 
 
 def load_readings(name: str, folder: Path = READINGS) -> list[Reading]:
-    """Load the readings of a set; none if there is no file. Raises InputFileError if broken."""
+    """Load the readings of a set; none if there is no file.
+
+    Raises:
+        InputFileError: the file is broken.
+    """
     path = folder / f"{name}.jsonl"
     if not path.exists():
         return []

@@ -34,8 +34,11 @@ def read_rows(path: Path, bad: BadLines) -> Rows:
     """Yield (1-based line, row) of a file with one of the suffixes of `ROWS`.
 
     In CSV the line is the last one of the row, in Parquet the number of the row. Rows that are
-    not objects are skipped and added to `bad`. Raises InputFileError if the file cannot be read or
-    is truncated, and MissingExtraError without pyarrow.
+    not objects are skipped and added to `bad`.
+
+    Raises:
+        InputFileError: the file cannot be read or is truncated.
+        MissingExtraError: pyarrow is not installed.
     """
     return ROWS[path.suffix.lower()](path, bad)
 
@@ -57,7 +60,12 @@ def csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def parquet_schema(path: Path) -> Any:
-    """Return the schema of a Parquet file; raises as `read_rows`."""
+    """Return the schema of a Parquet file.
+
+    Raises:
+        InputFileError: the file cannot be read.
+        MissingExtraError: pyarrow is not installed.
+    """
     arrow, parquet = import_arrow()
     with open_binary(path) as file:
         try:
@@ -67,7 +75,12 @@ def parquet_schema(path: Path) -> Any:
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yield the rows of a Parquet file in batches of some thousand; raises as `read_rows`."""
+    """Yield the rows of a Parquet file in batches of some thousand.
+
+    Raises:
+        InputFileError: the file cannot be read.
+        MissingExtraError: pyarrow is not installed.
+    """
     arrow, parquet = import_arrow()
     try:
         with parquet.ParquetFile(path) as file:
@@ -77,7 +90,11 @@ def parquet_batches(path: Path, columns: Sequence[str] | None = None) -> Iterato
 
 
 def import_arrow() -> tuple[Any, Any]:
-    """Import pyarrow and its Parquet module; raises MissingExtraError if not installed."""
+    """Import pyarrow and its Parquet module.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ModuleNotFoundError:

@@ -135,10 +135,11 @@ def read_native(path: Path) -> tuple[Sample, ...]:
 
 
 def iterate_native(path: Path) -> Iterator[Sample]:
-    """Yield the samples of a dataset file.
+    """Yield the samples of a dataset file; faults are raised after the last one.
 
-    After the last one, raises InputFileError, with the lines, if the format is broken, a span does
-    not hold its entity, a related entity is no gold entity, or an id is repeated.
+    Raises:
+        InputFileError: with file and lines, if the format is broken, a span does not hold its
+            entity, a related entity is no gold entity, or an id is repeated.
     """
     first_line: dict[str, int] = {}
     bad = BadLines(path)
@@ -159,13 +160,21 @@ def iterate_native(path: Path) -> Iterator[Sample]:
 
 
 def write_native(path: Path, samples: Iterable[Sample]) -> None:
-    """Write a dataset file atomically."""
+    """Write a dataset file atomically.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
     lines = [json.dumps(sample_to_record(sample), ensure_ascii=False) for sample in samples]
     write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
 def sample_from_record(record: dict[str, Any]) -> Sample:
-    """Parse the JSON object of one line; RecordError names the sample and the faulty key."""
+    """Parse the JSON object of one line.
+
+    Raises:
+        RecordError: names the sample and the faulty key.
+    """
     sample_id = get(record, "id", str)
     owner = f"sample {sample_id!r}"
     description = get(record, "description", str, owner)

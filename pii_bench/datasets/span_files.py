@@ -145,7 +145,8 @@ class Misfits(BadLines):
 def span_source(source: str) -> SpanSource | None:
     """Parse a `--dataset` option; None if it names no format of spans.
 
-    Raises PiiBenchError if a filter is neither language nor split.
+    Raises:
+        PiiBenchError: a filter is neither language nor split.
     """
     name, _, rest = source.partition(":")
     if name not in SPAN_FORMATS:
@@ -160,7 +161,9 @@ def span_source(source: str) -> SpanSource | None:
 def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
     """Yield the documents of a dataset; what does not fit is added to `misfits`.
 
-    Raises InputFileError if a file cannot be read, or no row fits, and MissingExtraError.
+    Raises:
+        InputFileError: a file cannot be read, or no row fits.
+        MissingExtraError: pyarrow is not installed.
     """
     span_format = SPAN_FORMATS[source.format]
     labels = source.labels

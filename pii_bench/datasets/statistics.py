@@ -28,7 +28,7 @@ class Statistics:
     """Counts and means over the samples of a dataset.
 
     Means are per sample, and lengths are in code points. An entity with several spans counts once.
-    Those of queries are over the samples with a query, 0 if none has one. `categories` is how many
+    Means of queries are over the samples with a query, 0 if none has one. `categories` is how many
     of the 55 occur; None if unknown.
     """
 
@@ -77,7 +77,10 @@ def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
     """Load the statistics of the paper's sets as printed.
 
     The printed mean number of entities of hard, 10.60, contradicts the printed counts of types,
-    which give 9.17. Raises InputFileError if a table is missing or broken.
+    which give 9.17.
+
+    Raises:
+        InputFileError: a table is missing or broken.
     """
     types: dict[str, dict[PiiType, int]] = {}
     path = folder / "paper_type_distribution.csv"

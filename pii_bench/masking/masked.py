@@ -196,7 +196,7 @@ _RANKS: Final = {pii_type.value: rank for rank, pii_type in enumerate(PiiType)}
 class Plan:
     """The spans of a text to mask: sorted, without overlaps, each labelled with its type.
 
-    `not_found` are the entities that do not occur in the text, sorted and without duplicates.
+    `not_found` are the texts of entities that do not occur, sorted and without duplicates.
     """
 
     claims: tuple[Claim, ...]
@@ -326,8 +326,10 @@ def mask(
     """Replace entities with tags, except those to keep; `unmask` restores the text exactly.
 
     All spellings of a value (`Strictness.READABLE`) get the same tag. See `make_plan` for
-    overlapping entities and errors, and `number_tags` for the tags. The text may contain something
-    like a tag.
+    overlapping entities, and `number_tags` for the tags. The text may contain something like a tag.
+
+    Raises:
+        PiiBenchError: see `make_plan`.
     """
     plan = make_plan(text, entities, keep, locator)
     names: dict[str, str] = {}

@@ -241,7 +241,10 @@ def score_detection(predicted: RawSubjects | None, gold: RawSubjects) -> Detecti
 
     Subjects without entities are dropped first. If neither side has subjects, every score is 1;
     if only one has, 0. `predicted` is None for a sample without a prediction: every score is 0,
-    even if gold is empty. Raises PiiBenchError if an entity is not a (text, type) pair.
+    even if gold is empty.
+
+    Raises:
+        PiiBenchError: an entity is not a (text, type) pair.
     """
     golds = _with_entities(gold)
     gold_subjects = list(golds.values())

@@ -78,8 +78,10 @@ class GoldTexts:
     """The gold texts of one description, against which maskings of it are judged.
 
     `entities` are (text, spans) of the gold entities, and `related` are texts. Entities with one
-    text are one unit; blank texts are dropped. Raises PiiBenchError if a span is outside the
-    description, or `related` is one string.
+    text are one unit; blank texts are dropped.
+
+    Raises:
+        PiiBenchError: a span is outside the description, or `related` is one string.
     """
 
     def __init__(

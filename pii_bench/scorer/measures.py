@@ -184,8 +184,10 @@ class TextsScore:
 def score_query_related(predicted: Iterable[str] | None, gold: Iterable[str]) -> TextsScore:
     """Compare the predicted texts of the related entities with the gold ones.
 
-    None means that the sample has no prediction: every score is 0, even if gold is empty. Raises
-    PiiBenchError if an argument is one string.
+    None means that the sample has no prediction: every score is 0, even if gold is empty.
+
+    Raises:
+        PiiBenchError: an argument is one string.
     """
     return _compare(None if predicted is None else text_set(predicted), text_set(gold))
 
@@ -199,8 +201,10 @@ def score_masking(
     """Compare the texts that a system masks with those that it should mask.
 
     These are the texts of all entities without those of the related ones. None means a
-    missing prediction: every score is 0, even if nothing should be masked. Raises PiiBenchError if
-    an argument is one string.
+    missing prediction: every score is 0, even if nothing should be masked.
+
+    Raises:
+        PiiBenchError: an argument is one string.
     """
     masked = None
     if predicted_entities is not None and predicted_related is not None:

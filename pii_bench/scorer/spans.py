@@ -132,8 +132,10 @@ def score_spans(
 ) -> SpanScore:
     """Compare the predicted spans of a document with its gold spans.
 
-    Without the text of the document there are no token counts. Raises PiiBenchError if a span is
-    not a (start, end, label), is empty, or ends beyond the text.
+    Without the text of the document there are no token counts.
+
+    Raises:
+        PiiBenchError: a span is not a (start, end, label), is empty, or ends beyond the text.
     """
     predictions = _spans(predicted, "predicted", text)
     golds = _spans(gold, "gold", text)

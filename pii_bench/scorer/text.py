@@ -86,7 +86,8 @@ def normalise_type(name: str) -> str:
 def text_set(texts: Iterable[str]) -> frozenset[str]:
     """Return the set of normalised texts, without blank ones.
 
-    Raises PiiBenchError if `texts` is one string, whose letters would pass as texts.
+    Raises:
+        PiiBenchError: `texts` is one string, whose letters would pass as texts.
     """
     if isinstance(texts, str):
         raise PiiBenchError("texts came as one str; allowed: an iterable of str")
@@ -96,7 +97,8 @@ def text_set(texts: Iterable[str]) -> frozenset[str]:
 def entity_set(entities: Iterable[Sequence[str]]) -> frozenset[tuple[str, str]]:
     """Return the set of normalised (text, type) pairs, without blank texts.
 
-    Raises PiiBenchError if an entity is not a pair.
+    Raises:
+        PiiBenchError: an entity is not a pair.
     """
     pairs = set()
     for entity in entities:

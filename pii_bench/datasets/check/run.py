@@ -63,8 +63,10 @@ def check_files(
     A line that is no sample is a problem (`record`), and the rest is checked. Samples that name
     source samples in `meta` are compared with them. Sources are searched in these files, then in
     single, multi and their train sets in the same folder. `watch` passes the samples of a file on,
-    and may report progress. Raises InputFileError if a file cannot be read, is no JSON Lines, or is
-    empty.
+    and may report progress.
+
+    Raises:
+        InputFileError: a file cannot be read, is no JSON Lines, or is empty.
     """
     problems: dict[Path, list[Problem]] = {path: [] for path in paths}
     files = {path: _read(path, problems[path]) for path in problems}
