@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -106,7 +107,7 @@ def _has_second(source: Marked) -> bool:
 def _shares_category(source: Marked) -> bool:
     """Return True if two people have facts of one category with different values."""
     values = resolve(source.text).values
-    people: dict[str, dict[str, tuple[str, ...]]] = {"A": {}, "B": {}}
+    people: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for tag, category in source.facts.items():
         if not _is_name(category):
             people[tag[0]][category] = values[tag]

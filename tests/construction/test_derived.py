@@ -99,6 +99,17 @@ def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
     assert twin_kinds(one, TRAIN_TWINS) == ("second", "paraphrase")
 
 
+def test_a_third_person_does_not_change_the_kinds_of_twins() -> None:
+    two = multi(1, "train-multi")
+    three = replace(
+        two,
+        header={**two.header, "facts": two.header["facts"] + ", C1 Full Name, C2 Age"},
+        text=two.text + " {C1|Cy Lee}, {C2|34}, is away.",
+    )
+
+    assert twin_kinds(three, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
+
+
 def test_the_second_round_shows_the_queries_of_the_first() -> None:
     asked = MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one")
     twins = Marked("train-twins-0001", {"of": "train-multi-0001"}, "", (asked,))
