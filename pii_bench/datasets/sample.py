@@ -255,8 +255,8 @@ def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
     pii_type = get(record, "type", str, owner)
     if pii_type not in _TYPES:
         raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
-    category = None if record.get("category") is None else get(record, "category", str, owner)
     spans = _spans(record, text, description, owner)
+    category = None if record.get("category") is None else get(record, "category", str, owner)
     return Entity(
         text=text,
         type=pii_type,

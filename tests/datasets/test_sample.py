@@ -130,6 +130,8 @@ NO_SPAN = "must be [start, end] in code points"
         (entity_changed(category=1), f"{ENTITY}: 'category' must be a string, not a whole number"),
         (entity_changed(spans="0-7"), f"{ENTITY}: 'spans' must be a list, not a string"),
         (entity_changed(spans=[0, 7]), f"{ENTITY}: spans[0] {NO_SPAN}"),
+        # Of several faults the span comes before the category.
+        (entity_changed(category=1, spans=[0, 7]), f"{ENTITY}: spans[0] {NO_SPAN}"),
         (entity_changed(spans=[[0, 7], [0]]), f"{ENTITY}: spans[1] {NO_SPAN}"),
         (entity_changed(spans=[[0, 7, 9]]), f"{ENTITY}: spans[0] {NO_SPAN}"),
         (entity_changed(spans=[["0", "7"]]), f"{ENTITY}: spans[0] {NO_SPAN}"),
