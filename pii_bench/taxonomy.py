@@ -112,16 +112,37 @@ def type_named(name: str) -> PiiType:
 
 
 _SPECIAL: Final = (
-    *("Blood Type", "Sexual Orientation", "Ethnicity", "Race", "Religious Belief"),
-    *("Political Affiliation", "Medical Condition", "Disability Status", "Healthcare Facility"),
+    "Blood Type",
+    "Sexual Orientation",
+    "Ethnicity",
+    "Race",
+    "Religious Belief",
+    "Political Affiliation",
+    "Medical Condition",
+    "Disability Status",
+    "Healthcare Facility",
 )
 _NARROWING: Final = (
-    *("City/Region", "Company Name", "Educational Institution", "Government Agency", "NGO"),
-    *("Occupation", "Age", "Gender", "Nationality", "Physical Features", "Date"),
+    "City/Region",
+    "Company Name",
+    "Educational Institution",
+    "Government Agency",
+    "NGO",
+    "Occupation",
+    "Age",
+    "Gender",
+    "Nationality",
+    "Physical Features",
+    "Date",
 )
 _COMMON: Final = (
-    *("Landmark", "Height", "Weight", "Education Level", "Academic Degree"),
-    *("Time", "Duration"),
+    "Landmark",
+    "Height",
+    "Weight",
+    "Education Level",
+    "Academic Degree",
+    "Time",
+    "Duration",
 )
 
 SENSITIVITY: Final[Mapping[str, int]] = {
