@@ -170,9 +170,11 @@ def home_is_one_place(profile: Profile) -> Iterator[str]:
         "Educational Institution": city.universities,
         "Street Address": country.streets,
     }
+    # A city of origin or a former school may be elsewhere.
+    only = {"City/Region": "home", "Educational Institution": "current"}
     for category, values in local.items():
         fact = profile.fact(category)
-        if fact is None or fact.facet in {"origin", "alumni"}:
+        if fact is None or fact.facet != only.get(category, fact.facet):
             continue
         if {fact.value, re.sub(r"\d+", "{n}", fact.value)}.isdisjoint(values):
             yield category

@@ -67,7 +67,9 @@ def _options(category: str, draw: Draw) -> Sequence[str]:
     """Return the values of a category that suit the person."""
     if category in _LISTS:
         values = draw.pools.lists[_LISTS[category]]
-        return [value for value in values if draw.pronoun != "he" or value != "lesbian"]
+        if category == "Sexual Orientation" and draw.pronoun == "he":
+            return [value for value in values if value != "lesbian"]
+        return values
     options: Mapping[str, Sequence[str]] = {
         "Landmark": draw.city.landmarks,
         "Government Agency": draw.country.agencies,
