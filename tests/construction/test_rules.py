@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_bench.construction.rules import (
+    RELATION_RULES,
     RELATIONS,
+    RULES,
     Relation,
     conflicts,
     kilograms,
@@ -20,56 +22,80 @@ from tests.construction.world import person
 if TYPE_CHECKING:
     from pii_bench.construction.people import Profile
 
-# Other facts, a fact that conflicts with them, and one that just does not.
-ROWS: list[tuple[str, str, str]] = [
-    # A degree or level is not reached before its minimum age.
-    ("Education Level = doctorate", "Age = 25", "Age = 26"),
-    ("Academic Degree = BSc in Geology", "Age = 20", "Age = 21"),
-    # Working life begins at sixteen; four years are 1461 days.
-    ("Age = 20", "Duration: in-post = 1462 days", "Duration: in-post = 1461 days"),
-    ("Age = 20", "Duration: in-post = 3000 days", "Duration: waiting = 3000 days"),
-    # The age in the year of the start is 2026 - 2022 = 4 years less: 16 or, in 2023, 17.
-    ("Age = 20", "Date: job-start = 2022-12-31", "Date: job-start = 2023-01-01"),
-    ("Age = 20", "Date: course-end = 2010-06-01", "Date: trip = 2010-06-01"),
-    ("Occupation = surgeon", "Age = 29", "Age = 30"),
-    (
-        "Date: job-start = 2020-02-02",
-        "Duration: in-post = 9 days",
-        "Duration: waiting = 9 days",
-    ),
-    # An occupation has its schooling; the level and the degree have one rank.
-    ("Education Level = bachelor's degree", "Occupation = surgeon", "Occupation = porter"),
-    ("Academic Degree = BSc in Geology", "Occupation = surgeon", "Occupation = porter"),
-    (
-        "Academic Degree = BSc in Geology",
-        "Education Level = doctorate",
-        "Education Level = bachelor's degree",
-    ),
-    # A porter earns 1,000 to 2,000 dollars, and a dollar is ten crowns: 5,000 is half of the
-    # least, and 40,000 is twice the most.
-    ("Occupation = porter", "Monthly Income = SEK 4,999", "Monthly Income = SEK 5,000"),
-    ("Occupation = porter", "Monthly Income = SEK 40,001", "Monthly Income = SEK 40,000"),
-    # The home is one place.
-    ("", "Landmark: near-home = Big Ben", "Landmark: near-home = Kungshuset"),
-    ("", "Government Agency: case = Home Office", "Government Agency: case = Land Registry"),
-    ("", "Political Affiliation = Green Party", "Political Affiliation = Centre Party"),
-    ("", "City/Region: home = Pune", "City/Region: origin = Pune"),
-    ("", "Educational Institution: current = MIT", "Educational Institution: alumni = MIT"),
-    ("", "Street Address: home = 14 Abbot Road", "Street Address: home = Storgatan 14"),
-    # The pay covers what is paid.
-    ("Monthly Income = $20,000", "Monthly Expenses = $25,001", "Monthly Expenses = $25,000"),
-    ("Monthly Income = $20,000", "Tax Payment = $120,001", "Tax Payment = $120,000"),
-    ("Monthly Income = $20,000", "Annual Bonus = $120,001", "Annual Bonus = $120,000"),
-    # Eight years are 96 months, two years are 24.
-    ("Monthly Income = $100", "Loan Amount = $9,601", "Loan Amount = $9,600"),
-    ("Monthly Income = $100; Debt Ratio = 10.00%", "Loan Amount = $9,601", "Loan Amount = $9,600"),
-    ("Monthly Income = $100; Debt Ratio = 9.99%", "Loan Amount = $2,401", "Loan Amount = $2,400"),
-    # Four square metres: 64 kg is an index of 16.
-    ("Height = 200 cm", "Weight = 63 kg", "Weight = 64 kg"),
-    ("Height = 200 cm", "Weight = 169 kg", "Weight = 168 kg"),
+# By rule: other facts, a fact that conflicts with them, and one that just does not.
+ROWS_OF_RULE: dict[str, list[tuple[str, str, str]]] = {
+    "schooling_takes_years": [
+        ("Education Level = doctorate", "Age = 25", "Age = 26"),
+        ("Academic Degree = BSc in Geology", "Age = 20", "Age = 21"),
+    ],
+    "working_life_begins_at_sixteen": [
+        # Four years are 1461 days.
+        ("Age = 20", "Duration: in-post = 1462 days", "Duration: in-post = 1461 days"),
+        ("Age = 20", "Duration: in-post = 3000 days", "Duration: waiting = 3000 days"),
+        # The age in the year of the start is 2026 - 2022 = 4 years less: 16 or, in 2023, 17.
+        ("Age = 20", "Date: job-start = 2022-12-31", "Date: job-start = 2023-01-01"),
+        ("Age = 20", "Date: course-end = 2010-06-01", "Date: trip = 2010-06-01"),
+    ],
+    "career_stage_fits_age": [("Occupation = surgeon", "Age = 29", "Age = 30")],
+    "post_and_start_agree": [
+        (
+            "Date: job-start = 2020-02-02",
+            "Duration: in-post = 9 days",
+            "Duration: waiting = 9 days",
+        ),
+    ],
+    "occupation_has_its_schooling": [
+        ("Education Level = bachelor's degree", "Occupation = surgeon", "Occupation = porter"),
+        ("Academic Degree = BSc in Geology", "Occupation = surgeon", "Occupation = porter"),
+    ],
+    "level_and_degree_agree": [
+        (
+            "Academic Degree = BSc in Geology",
+            "Education Level = doctorate",
+            "Education Level = bachelor's degree",
+        ),
+    ],
+    "pay_fits_occupation": [
+        # A porter earns 1,000 to 2,000 dollars, and a dollar is ten crowns: 5,000 is half of the
+        # least, and 40,000 is twice the most.
+        ("Occupation = porter", "Monthly Income = SEK 4,999", "Monthly Income = SEK 5,000"),
+        ("Occupation = porter", "Monthly Income = SEK 40,001", "Monthly Income = SEK 40,000"),
+    ],
+    "home_is_one_place": [
+        ("", "Landmark: near-home = Big Ben", "Landmark: near-home = Kungshuset"),
+        ("", "Government Agency: case = Home Office", "Government Agency: case = Land Registry"),
+        ("", "Political Affiliation = Green Party", "Political Affiliation = Centre Party"),
+        ("", "City/Region: home = Pune", "City/Region: origin = Pune"),
+        ("", "Educational Institution: current = MIT", "Educational Institution: alumni = MIT"),
+        ("", "Street Address: home = 14 Abbot Road", "Street Address: home = Storgatan 14"),
+    ],
+    "pay_covers_what_is_paid": [
+        ("Monthly Income = $20,000", "Monthly Expenses = $25,001", "Monthly Expenses = $25,000"),
+        ("Monthly Income = $20,000", "Tax Payment = $120,001", "Tax Payment = $120,000"),
+        ("Monthly Income = $20,000", "Annual Bonus = $120,001", "Annual Bonus = $120,000"),
+        # Eight years are 96 months, two years are 24.
+        ("Monthly Income = $100", "Loan Amount = $9,601", "Loan Amount = $9,600"),
+        (
+            "Monthly Income = $100; Debt Ratio = 10.00%",
+            "Loan Amount = $9,601",
+            "Loan Amount = $9,600",
+        ),
+        (
+            "Monthly Income = $100; Debt Ratio = 9.99%",
+            "Loan Amount = $2,401",
+            "Loan Amount = $2,400",
+        ),
+    ],
+    "body_is_possible": [
+        # Four square metres: 64 kg is an index of 16.
+        ("Height = 200 cm", "Weight = 63 kg", "Weight = 64 kg"),
+        ("Height = 200 cm", "Weight = 169 kg", "Weight = 168 kg"),
+    ],
     # The pronoun is "she".
-    ("", "Gender = man", "Gender = woman"),
-]
+    "gender_and_orientation_agree": [("", "Gender = man", "Gender = woman")],
+}
+RULE_NAMED = {rule.__name__: rule for rule in RULES}
+ROWS = [(rule, *row) for rule, rows in ROWS_OF_RULE.items() for row in rows]
 
 
 def person_with(*facts: str) -> Profile:
@@ -82,13 +108,14 @@ def person_with(*facts: str) -> Profile:
     return person(*pairs)
 
 
-@pytest.mark.parametrize(("others", "violating", "valid"), ROWS)
+@pytest.mark.parametrize(("rule", "others", "violating", "valid"), ROWS)
 def test_a_rule_finds_a_conflict_and_allows_the_limit(
-    others: str, violating: str, valid: str
+    rule: str, others: str, violating: str, valid: str
 ) -> None:
     category = re.split(": | = ", violating)[0]
 
-    assert ("A", category) in conflicts(person_with(others, violating))
+    assert list(RULE_NAMED[rule](person_with(others, violating))) == [category]
+    assert conflicts(person_with(others, violating)) == [("A", category)]
     assert not conflicts(person_with(others, valid))
     assert not conflicts(person_with(others))
     if others:
@@ -105,19 +132,27 @@ def test_a_man_is_not_called_lesbian() -> None:
     assert not conflicts(person(facts, pronoun="she"))
 
 
+def test_the_table_has_every_rule() -> None:
+    assert RULE_NAMED.keys() == ROWS_OF_RULE.keys()
+
+
 PARENT, SENIOR, COLLEAGUES, LANDLORD = (
     RELATIONS[name]
     for name in ("parent-child", "supervisor-report", "colleagues", "landlord-tenant")
 )
 
-# Relation, subject and category that conflict, values of A and B that conflict, and valid values.
-RELATION_ROWS: list[tuple[Relation, str, tuple[str, str], tuple[str, str]]] = [
-    (PARENT, "A Age", ("37", "20"), ("38", "20")),
-    (PARENT, "B Age", ("69", "20"), ("68", "20")),
-    (PARENT, "A Age", ("37", "38"), ("56", "38")),
-    (PARENT, "B Nationality", ("Thai", "Omani"), ("Thai", "Thai")),
-    (COLLEAGUES, "B Company Name: employer", ("X", "Y"), ("X", "X")),
-    (SENIOR, "B Monthly Income", ("$9,999", "$10,000"), ("$9", "$9")),
+RELATION_RULE_NAMED = {rule.__name__: rule for rule in RELATION_RULES}
+# Rule, relation, subject and category that conflict, values of A and B that conflict, and valid
+# values of A and B.
+RELATION_ROWS: list[tuple[str, Relation, str, tuple[str, str], tuple[str, str]]] = [
+    ("age_gap_fits_relation", PARENT, "A Age", ("37", "20"), ("38", "20")),
+    ("age_gap_fits_relation", PARENT, "B Age", ("69", "20"), ("68", "20")),
+    ("age_gap_fits_relation", PARENT, "A Age", ("37", "38"), ("56", "38")),
+    ("other_age_is_possible", PARENT, "A Age", ("35", "17"), ("36", "18")),
+    ("other_age_is_possible", PARENT, "B Age", ("93", "75"), ("92", "74")),
+    ("kin_have_one_nationality", PARENT, "B Nationality", ("Thai", "Omani"), ("Thai", "Thai")),
+    ("binding_facts_are_equal", COLLEAGUES, "B Company Name: employer", ("X", "Y"), ("X", "X")),
+    ("senior_is_not_paid_less", SENIOR, "B Monthly Income", ("$9,999", "$10,000"), ("$9", "$9")),
 ]
 
 
@@ -125,19 +160,35 @@ def pair_with(category: str, values: tuple[str, str]) -> tuple[Profile, Profile]
     return person((category, values[0])), person((category, values[1]), subject="B")
 
 
-@pytest.mark.parametrize(("relation", "conflict", "violating", "valid"), RELATION_ROWS)
+@pytest.mark.parametrize(("rule", "relation", "conflict", "violating", "valid"), RELATION_ROWS)
 def test_a_relation_rule_finds_a_conflict_and_allows_the_limit(
-    relation: Relation, conflict: str, violating: tuple[str, str], valid: tuple[str, str]
+    rule: str,
+    relation: Relation,
+    conflict: str,
+    violating: tuple[str, str],
+    valid: tuple[str, str],
 ) -> None:
     subject, category = conflict.split(" ", 1)
+    expected = [(subject, category.split(":")[0])]
 
-    found = relation_conflicts(*pair_with(category, violating), relation)
-    assert found[0] == (subject, category.split(":")[0])
+    assert list(RELATION_RULE_NAMED[rule](*pair_with(category, violating), relation)) == expected
+    assert relation_conflicts(*pair_with(category, violating), relation) == expected
     assert not relation_conflicts(*pair_with(category, valid), relation)
     assert not relation_conflicts(*pair_with(category, violating), LANDLORD)
-    # The value of one person alone is no conflict.
-    a, b = person((category, violating[0])), person(subject="B")
-    assert not relation_conflicts(a, b, relation)
+
+
+def test_the_table_has_every_relation_rule() -> None:
+    assert RELATION_RULE_NAMED.keys() == {row[0] for row in RELATION_ROWS}
+
+
+def test_a_value_of_one_person_alone_is_no_conflict() -> None:
+    for rule, relation, conflict, values, _ in RELATION_ROWS:
+        # This rule is on the age of one person.
+        if rule == "other_age_is_possible":
+            continue
+        category = conflict.split(" ", 1)[1]
+        a, b = person((category, values[0])), person(subject="B")
+        assert not relation_conflicts(a, b, relation)
 
 
 def test_colleagues_may_have_different_former_employers() -> None:
