@@ -140,46 +140,101 @@ def span(start: int, end: int) -> DetectedSpan:
 @pytest.mark.parametrize(
     ("text", "entities", "keep", "pieces"),
     [
-        # Every occurrence is masked, except of kept texts.
-        (
+        pytest.param(
             "Ann Lee, 32, Oslo. Ann Lee!",
             [("Ann Lee", "PER"), ("32", "DEM"), ("Oslo", "LOC")],
             ["32"],
             ["PER: Ann Lee", "LOC: Oslo", "PER: Ann Lee"],
+            id="every occurrence, except of kept texts",
         ),
-        # Kept texts are compared as the scorer does.
-        ("Zoe\u0308\nLee", [("Zo\u00eb Lee", "PER")], ["Zoe\u0308  Lee"], []),
-        # The longest of overlapping entities is one span.
-        (
+        pytest.param(
+            "Zoe\u0308\nLee",
+            [("Zo\u00eb Lee", "PER")],
+            ["Zoe\u0308  Lee"],
+            [],
+            id="kept texts are compared as the scorer does",
+        ),
+        pytest.param(
             "Ann Lee Shipping Ltd",
             [("Ann Lee", "PER"), ("Lee Shipping Ltd", "ORG"), ("Shipping", "ORG")],
             [],
             ["PER: Ann", "ORG: Lee Shipping Ltd"],
+            id="the longest of overlapping entities is one span",
         ),
-        # Of two types the first in the taxonomy wins.
-        ("Victoria", [("Victoria", "LOC"), ("Victoria", "ORG")], [], ["LOC: Victoria"]),
-        ("Victoria", [("Victoria", "ORG"), ("Victoria", "LOC")], [], ["LOC: Victoria"]),
-        ("Victoria", [("Victoria", "ZZZ"), ("Victoria", "LOC")], [], ["LOC: Victoria"]),
-        # Adjacent entities stay apart.
-        ("Ann32", [span(0, 3), span(3, 5)], [], ["PER: Ann", "PER: 32"]),
-        # A kept text stays inside and around entities.
-        (DEGREE, DEGREES, ["MSc from Dalrymple University"], []),
-        (DEGREE, DEGREES, ["Dalrymple"], ["DEM: MSc", "ORG: University"]),
-        (DEGREE, DEGREES, ["University, Halifax"], ["DEM: MSc", "ORG: Dalrymple"]),
-        # A kept text inside a longer entity is masked if it occurs elsewhere.
-        (
+        pytest.param(
+            "Victoria",
+            [("Victoria", "LOC"), ("Victoria", "ORG")],
+            [],
+            ["LOC: Victoria"],
+            id="of two types the first in the taxonomy wins",
+        ),
+        pytest.param(
+            "Victoria",
+            [("Victoria", "ORG"), ("Victoria", "LOC")],
+            [],
+            ["LOC: Victoria"],
+            id="the order of two types does not matter",
+        ),
+        pytest.param(
+            "Victoria",
+            [("Victoria", "ZZZ"), ("Victoria", "LOC")],
+            [],
+            ["LOC: Victoria"],
+            id="an unknown type comes last",
+        ),
+        pytest.param(
+            "Ann32",
+            [span(0, 3), span(3, 5)],
+            [],
+            ["PER: Ann", "PER: 32"],
+            id="adjacent entities stay apart",
+        ),
+        pytest.param(
+            DEGREE, DEGREES, ["MSc from Dalrymple University"], [], id="a kept text around entities"
+        ),
+        pytest.param(
+            DEGREE,
+            DEGREES,
+            ["Dalrymple"],
+            ["DEM: MSc", "ORG: University"],
+            id="a kept text inside an entity",
+        ),
+        pytest.param(
+            DEGREE,
+            DEGREES,
+            ["University, Halifax"],
+            ["DEM: MSc", "ORG: Dalrymple"],
+            id="a kept text across the end of an entity",
+        ),
+        pytest.param(
             "Aged 32, number 666-32-0847",
             [("666-32-0847", "CODE"), ("32", "DEM")],
             ["32"],
             ["CODE: 666-32-0847"],
+            id="a kept text inside a longer entity and elsewhere",
         ),
-        # White space at the ends of a span is not masked.
-        (" Ann \n", [span(0, 6)], [], ["PER: Ann"]),
-        (" Ann \n", [span(4, 6), span(2, 2)], [], []),
-        # A span includes the combining marks after it.
-        ("Zoe\u0308 Lee", [span(0, 3)], [], ["PER: Zoe\u0308"]),
-        # Offsets are code points.
-        ("👩‍👩‍👧 שלום Ann", [span(11, 14), ("שלום", "PER")], [], ["PER: שלום", "PER: Ann"]),
+        pytest.param(
+            " Ann \n",
+            [span(0, 6)],
+            [],
+            ["PER: Ann"],
+            id="white space at the ends of a span is not masked",
+        ),
+        pytest.param(" Ann \n", [span(4, 6), span(2, 2)], [], [], id="spans without visible text"),
+        pytest.param(
+            "Zoe\u0308 Lee",
+            [span(0, 3)],
+            [],
+            ["PER: Zoe\u0308"],
+            id="a span includes the combining marks after it",
+        ),
+        pytest.param(
+            "👩‍👩‍👧 שלום Ann",
+            [span(11, 14), ("שלום", "PER")],
+            [],
+            ["PER: שלום", "PER: Ann"],
+            id="offsets are code points",
+        ),
     ],
 )
 def test_what_is_masked(

@@ -158,62 +158,80 @@ class TestReadable:
         ("text", "value", "pieces"),
         [
             # Short words in lower case are other words, and so are capitals without the others.
-            ("Will will call, WILL he?", "Will", ["Will", "WILL"]),
-            ("It works in IT, does it?", "IT", ["IT"]),
-            ("In the US, they tell us.", "US", ["US"]),
-            ("F, 32; a female", "F", ["F"]),
-            ("A flat, blood type A", "A", ["A", "A"]),
+            pytest.param("Will will call, WILL he?", "Will", ["Will", "WILL"], id="a short name"),
+            pytest.param(
+                "It works in IT, does it?", "IT", ["IT"], id="an abbreviation that is a word"
+            ),
+            pytest.param(
+                "In the US, they tell us.", "US", ["US"], id="an abbreviation in lower case"
+            ),
+            pytest.param("F, 32; a female", "F", ["F"], id="a letter in another case"),
+            pytest.param("A flat, blood type A", "A", ["A", "A"], id="a letter in its case"),
             # Longer ones, and short ones with a sign, are not.
-            ("Grace, grace", "Grace", ["Grace", "grace"]),
-            ("O+ or o+", "O+", ["O+", "o+"]),
-            # Case is ignored if there is no other occurrence.
-            ("I may call.", "May", ["may"]),
-            ("gender: f", "F", ["f"]),
+            pytest.param("Grace, grace", "Grace", ["Grace", "grace"], id="a longer name"),
+            pytest.param("O+ or o+", "O+", ["O+", "o+"], id="a letter with a sign"),
+            pytest.param("I may call.", "May", ["may"], id="only in another case"),
+            pytest.param("gender: f", "F", ["f"], id="a letter only in another case"),
             # Inside words, if there is no other occurrence. Finnish: "to Anna".
-            ("Kerro Annalle", "Anna", ["Anna"]),
-            ("the LeeAnn's", "Ann", ["Ann"]),
-            ("my channel", "Ann", []),
-            ("#JohnDalrymple84", "Dalrymple", ["Dalrymple"]),
-            ("a 25yo, DOB25", "25", ["25", "25"]),
-            ("c8f0156e8", "0156", ["0156"]),
-            ("c8f00156e8", "015", []),
-            ("3.5kg", "3.5", ["3.5"]),
-            ("in 1925", "25", []),
-            # Very short values are not found in longer ones.
-            ("I'm a male, m, 5 m; 7 p.m. from m-commerce", "m", ["m", "m"]),
-            ("Female from Fife", "F", []),
-            ("32/F and F/32", "F", ["F", "F"]),
-            ("e-mail, e.g. this", "e", []),
-            ("5, not 3.5 nor 5,000 nor 2024-05-5 nor 15", "5", ["5"]),
-            ("only 3-5", "5", ["5"]),
-            ("32 and 2024-10-32 and 1,320.32", "32", ["32"]),
-            # Only long numbers match with other grouping.
-            ("15550134, 5550134x", "555-0134", []),
-            ("555    0134, 555; 0134", "555-0134", ["555    0134"]),
-            # Six digits.
-            ("55 50 13", "555-013", []),
-            ("PX 004 512, px-004-512", "PX004512", []),
-            # Scripts without spaces.
-            ("李明在北京工作", "李明", ["李明"]),
-            ("김철수는 의사다", "김철수", ["김철수"]),
-            ("สมชายอยู่เชียงใหม่", "สมชาย", ["สมชาย"]),
-            # A mark belongs to its letter, and invisible characters to what they are in.
-            ("Zoe\u0308 Zo\u00eb", "Zoe", []),
-            ("हिन्दी", "ह", []),
-            (
+            pytest.param("Kerro Annalle", "Anna", ["Anna"], id="at the start of a word"),
+            pytest.param("the LeeAnn's", "Ann", ["Ann"], id="at the end of a word"),
+            pytest.param("my channel", "Ann", [], id="amid a word"),
+            pytest.param(
+                "#JohnDalrymple84", "Dalrymple", ["Dalrymple"], id="a long value amid a word"
+            ),
+            pytest.param("a 25yo, DOB25", "25", ["25", "25"], id="a number next to letters"),
+            pytest.param("c8f0156e8", "0156", ["0156"], id="a number between letters"),
+            pytest.param("c8f00156e8", "015", [], id="part of a number between letters"),
+            pytest.param("3.5kg", "3.5", ["3.5"], id="a decimal next to letters"),
+            pytest.param("in 1925", "25", [], id="part of a number"),
+            pytest.param(
+                "I'm a male, m, 5 m; 7 p.m. from m-commerce", "m", ["m", "m"], id="very short: m"
+            ),
+            pytest.param("Female from Fife", "F", [], id="very short: initial of words"),
+            pytest.param("32/F and F/32", "F", ["F", "F"], id="very short: beside a slash"),
+            pytest.param("e-mail, e.g. this", "e", [], id="very short: in abbreviations"),
+            pytest.param(
+                "5, not 3.5 nor 5,000 nor 2024-05-5 nor 15", "5", ["5"], id="very short: in numbers"
+            ),
+            pytest.param("only 3-5", "5", ["5"], id="very short: only in a range"),
+            pytest.param(
+                "32 and 2024-10-32 and 1,320.32",
+                "32",
+                ["32"],
+                id="very short: in dates and amounts",
+            ),
+            pytest.param("15550134, 5550134x", "555-0134", [], id="regrouped in a longer number"),
+            pytest.param(
+                "555    0134, 555; 0134", "555-0134", ["555    0134"], id="regrouped by other signs"
+            ),
+            pytest.param("55 50 13", "555-013", [], id="regrouped: six digits"),
+            pytest.param(
+                "PX 004 512, px-004-512", "PX004512", [], id="regrouped: six digits with letters"
+            ),
+            pytest.param("李明在北京工作", "李明", ["李明"], id="Chinese"),
+            pytest.param("김철수는 의사다", "김철수", ["김철수"], id="Korean"),
+            pytest.param("สมชายอยู่เชียงใหม่", "สมชาย", ["สมชาย"], id="Thai"),
+            pytest.param("Zoe\u0308 Zo\u00eb", "Zoe", [], id="a letter without its mark"),
+            pytest.param("हिन्दी", "ह", [], id="a letter without its vowel sign"),
+            pytest.param(
                 "\ufeffAnn\u200b \u200bLe\u200be!",
                 "Ann Lee",
                 ["Ann\u200b \u200bLe\u200be"],
+                id="invisible characters in a value",
             ),
-            *((f"Ann {value} Lee", value, []) for value in ("", " \n", "\u200b", "\u00ad\u200d")),
-            # Signs and underscores separate words.
-            (
+            *(
+                pytest.param(f"Ann {value} Lee", value, [], id=f"an invisible value, {value!r}")
+                for value in ("", " \n", "\u200b", "\u00ad\u200d")
+            ),
+            pytest.param(
                 "Dalrymple-Lee, @dalrymple_84, dalrymple@x.org, Dalrymple's",
                 "Dalrymple",
                 ["Dalrymple", "dalrymple", "dalrymple", "Dalrymple"],
+                id="beside signs and underscores",
             ),
-            # Overlapping occurrences are one span.
-            ("Ann Ann Ann Lee", "Ann Ann", ["Ann Ann Ann"]),
+            pytest.param(
+                "Ann Ann Ann Lee", "Ann Ann", ["Ann Ann Ann"], id="overlapping occurrences"
+            ),
         ],
     )
     def test_what_is_found_of_a_value(self, text: str, value: str, pieces: list[str]) -> None:

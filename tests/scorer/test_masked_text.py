@@ -47,7 +47,7 @@ EVERYTHING: Final = [(0, len(TEXT))]
         ([(9, 10), (9, 11), (10, 11)], 1 / 2, 1, 0),
     ],
 )
-def test_scores_of_a_masked_text(
+def test_scores_follow_the_masked_spans(
     masked: Spans, protection: float, retention: float, collateral: float
 ) -> None:
     score = score_masked_text(TEXT, masked, ENTITIES, ["Oslo"])
@@ -82,7 +82,7 @@ TWICE: Final = [("Ann Lee", [(0, 7)]), ("Ann  Lee", [(25, 32)]), AGE]
         ([], [*ENTITIES, (" ", [(3, 4)]), ("Rome", []), ("Bo", [])], ["Oslo", "Rome"], (0, 1, 0)),
     ],
 )
-def test_scores_of_a_masking(
+def test_scores_follow_the_entities_and_what_is_needed(
     masked: Spans | None,
     entities: list[tuple[str, Spans]],
     related: list[str],
