@@ -291,10 +291,14 @@ def _language_code(language: str) -> str:
 def _ai4privacy(row: Row, reasons: list[str]) -> tuple[str, list[LabelledSpan]]:
     if row.get("privacy_mask") is not None or "span_labels" not in row:
         return _parse_offsets(row, reasons, text="source_text", spans="privacy_mask", value="value")
-    triples = [triple for triple in _parse_list(row, "span_labels") if triple[2:] != ["O"]]
+    triples = _parse_list(row, "span_labels")
     try:
-        marks = [{"start": start, "end": end, "label": label} for start, end, label in triples]
-    except ValueError:
+        marks = [
+            {"start": start, "end": end, "label": label}
+            for start, end, label in triples
+            if label != "O"
+        ]
+    except (TypeError, ValueError):
         raise RecordError("record: 'span_labels' must hold [start, end, label]") from None
     return _parse_offsets({**row, "spans": marks}, reasons, text="source_text")
 

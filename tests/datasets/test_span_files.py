@@ -200,6 +200,13 @@ SECRET: Final = "Zebedee"  # noqa: S105 -- a name
             {"source_text": TEXT, "privacy_mask": [{**ANN, "start": "9"}]},
             "span: 'start' must be a whole number, not a string",
         ),
+        *(
+            (
+                {"source_text": SECRET, "span_labels": [label]},
+                "record: 'span_labels' must hold [start, end, label]",
+            )
+            for label in (None, 9, [9, 12], {"start": 9})
+        ),
     ],
 )
 def test_misfits_are_counted_by_reason_without_their_text(
