@@ -16,8 +16,8 @@ from pii_bench.ranking.stored import score_runs, update
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.jobs import Job, reserved, run_jobs
 from pii_bench.runs.mask_text import mask_for_query
+from pii_bench.runs.progress import Progress
 from pii_bench.runs.records import Signature
-from pii_bench.runs.run import Progress
 from pii_bench.systems import DEFAULT_SYSTEM
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.plug_ins import plug_ins

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.models.base import Completion, Finish, Sampling
 from pii_bench.prompting.strategies import get_strategy, load_prompt
-from pii_bench.runs.run import Progress
+from pii_bench.runs.progress import Progress
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:

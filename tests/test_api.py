@@ -14,7 +14,7 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
-from pii_bench.runs.run import Progress
+from pii_bench.runs.progress import Progress
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TextIO, TypeVar
 
 from pii_bench import escaping
 from pii_bench.errors import PiiBenchError
-from pii_bench.runs.run import Progress
+from pii_bench.runs.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

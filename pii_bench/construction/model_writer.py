@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.commissions import Commission, Order
     from pii_bench.models.base import Model
     from pii_bench.prompting.strategies import Template
-    from pii_bench.runs.run import Progress
+    from pii_bench.runs.progress import Progress
 
 ROUNDS: Final = 3
 """Maximum number of answers to a commission."""

@@ -132,12 +132,12 @@ def export_runs(
 
 def _estimated_bytes(task: ScoredTask) -> int:
     """Estimate the size of a task's lines from those of a few samples."""
-    scores = tuple(task.evaluation.scores)
-    some = scores[:: len(scores) // _SIZE_SAMPLES + 1]
+    count = len(task.evaluation.scores)
+    some = tuple(islice(task.evaluation.scores, 0, None, count // _SIZE_SAMPLES + 1))
     part = replace(task, evaluation=replace(task.evaluation, scores=some))
     head = {"schema_version": SCHEMA_VERSION, "evaluation_id": "", "model_id": ""}
     size = sum(len(encode(_line(line))) for line in sample_lines(part, head, ""))
-    return size * len(scores) // max(len(some), 1)
+    return size * count // max(len(some), 1)
 
 
 def _line(record: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService, BatchState
     from pii_bench.models.budget import Ledger
-    from pii_bench.runs.run import Progress
+    from pii_bench.runs.progress import Progress
     from pii_bench.runs.store import RunStore
     from pii_bench.systems.base import System
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pii_bench.runs.mask_text import MaskedText
-    from pii_bench.runs.run import Progress
+    from pii_bench.runs.progress import Progress
 
     Maskings = Callable[[Iterator[tuple[str | None, str]]], Iterator[MaskedText]]
 

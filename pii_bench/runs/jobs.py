@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.batch import BatchService
     from pii_bench.models.budget import Ledger
+    from pii_bench.runs.progress import Progress
     from pii_bench.runs.records import RunRecord, Totals
-    from pii_bench.runs.run import Progress
     from pii_bench.systems.base import Response, System
     from pii_bench.tasks import Task
 

@@ -15,31 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.budget import Ledger
+    from pii_bench.runs.progress import Progress
     from pii_bench.runs.store import RunStore
     from pii_bench.systems.base import Response
     from pii_bench.tasks import Task
 
     MapSamples = Callable[[Sequence[Sample]], Iterator[Response | Failure]]
-
-
-class Progress:
-    """Receives the progress events of several runs, one after another, and ignores them."""
-
-    def label(self, text: str, ledger: Ledger | None = None) -> None:
-        """Called before each run, with its name and the ledger of its calls."""
-
-    def started(self, done: int, total: int) -> None:
-        """Called at the start; `done` of `total` samples have a response already."""
-
-    def advanced(self, *, failed: bool) -> None:
-        """Called after each sample."""
-
-    def waiting(self, *, finished: int, total: int) -> None:
-        """Called while batches run, with the number of requests that the provider has finished."""
-
-    def note(self, what: str) -> None:
-        """Called with a message for the user."""
 
 
 class Respondent(Protocol):
@@ -83,7 +64,13 @@ async def run_system(
 def run_mapped(
     map_samples: MapSamples, samples: Sequence[Sample], store: RunStore, progress: Progress
 ) -> None:
-    """Like `run_system`, with a function that maps samples to responses (`respond_on_ray`)."""
+    """Like `run_system`, with a function that maps samples to responses (`respond_on_ray`).
+
+    `map_samples` yields the responses in the order of the samples.
+
+    Raises:
+        ResultsError: a response cannot be saved.
+    """
     waiting = [sample for sample in samples if sample.id not in store.done]
     progress.started(len(samples) - len(waiting), len(samples))
     for sample, response in zip(waiting, map_samples(waiting), strict=True):
@@ -95,6 +82,8 @@ def respond_on_ray(
     name: str, options: SystemOptions, workers: int, task: Task, samples: Sequence[Sample]
 ) -> Iterator[Response | Failure]:
     """Run a system in the worker processes of a Ray cluster; each worker builds its own copy.
+
+    The responses are in the order of the samples.
 
     Raises:
         MissingExtraError: Ray is not installed.

@@ -203,6 +203,15 @@ def test_a_torn_superseded_line_is_ignored(files: RunFiles) -> None:
     assert done_after_opening(files) == {"s1", "s2"}
 
 
+def test_superseded_responses_accumulate(files: RunFiles) -> None:
+    write_responses(files, lines(ONE, TWO))
+
+    done_after_opening(files, {"s2": "hash2"})
+    done_after_opening(files, {"s2": "another"})
+
+    assert files.superseded.read_bytes() == lines(ONE, TWO)
+
+
 def test_of_two_responses_to_one_request_the_first_is_kept(files: RunFiles) -> None:
     again = RunRecord("s1", "hash1", Completion("another one"))
     write_responses(files, lines(ONE, again, TWO))
@@ -220,13 +229,14 @@ def test_lines_are_sorted_in_the_order_of_the_dataset(files: RunFiles) -> None:
         # Of two lines of a sample the last is kept.
         store.append(TWO)
         store.sort()
-        sorted_file = files.responses.stat().st_ino
         # A sorted file is left alone, by another sort and by the next run.
+        same = files.responses.with_name("same")
+        same.hardlink_to(files.responses)
         store.sort()
 
     assert done_after_opening(files) == {"s1", "s2", "s3"}
     assert files.responses.read_bytes() == lines(ONE, TWO, THREE)
-    assert files.responses.stat().st_ino == sorted_file
+    assert files.responses.samefile(same)
 
 
 def test_answers_whose_file_is_gone_are_not_done(files: RunFiles) -> None:

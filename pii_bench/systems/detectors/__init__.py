@@ -49,12 +49,12 @@ def tidy(text: str, spans: Iterable[DetectedSpan]) -> list[DetectedSpan]:
     """
     trimmed = [_trim(text, span) for span in spans]
     longest_first = sorted(trimmed, key=lambda span: (span.start - span.end, span.start))
-    covered: set[int] = set()
+    covered = bytearray(len(text))
     kept: list[DetectedSpan] = []
     for span in longest_first:
-        places = range(span.start, span.end)
-        if places and covered.isdisjoint(places):
-            covered.update(places)
+        length = span.end - span.start
+        if length > 0 and not any(covered[span.start : span.end]):
+            covered[span.start : span.end] = b"\1" * length
             kept.append(span)
     return sorted(kept, key=lambda span: span.start)
 

@@ -51,7 +51,13 @@ def locate_spacy_model() -> Path:
 
 
 class SpacyDetector:
-    """The entities of en_core_web_md (`Detector`)."""
+    """The entities of en_core_web_md (`Detector`).
+
+    Raises:
+        MissingExtraError: spaCy or the model is not installed.
+        InputFileError: the model is not the pinned one.
+        UnknownNameError: the map lacks a label of the model.
+    """
 
     name = "spacy"
 
@@ -78,7 +84,13 @@ _LANGUAGE: Final = "en"
 
 
 class PresidioDetector:
-    """The English engine of presidio-analyzer with en_core_web_md (`Detector`)."""
+    """The English engine of presidio-analyzer with en_core_web_md (`Detector`).
+
+    Raises:
+        MissingExtraError: Presidio, spaCy or the model is not installed.
+        InputFileError: the model is not the pinned one.
+        UnknownNameError: the map lacks an entity that Presidio supports.
+    """
 
     name = "presidio"
 

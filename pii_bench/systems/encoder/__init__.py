@@ -77,7 +77,11 @@ class _Shared:
 
 
 class EncoderDetector:
-    """The encoder as a `Detector`."""
+    """The encoder as a `Detector`.
+
+    Raises:
+        InputFileError: a file of the weights is missing or broken.
+    """
 
     types = frozenset(PiiType)
     name = ENCODER
@@ -153,7 +157,11 @@ class EncoderRelevanceSystem:
 
 
 def encoder_systems(folder: Path, keep: str) -> tuple[System, ...]:
-    """Return the systems for detection and query-related; `keep` is the `--keep` setting."""
+    """Return the systems for detection and query-related; `keep` is the `--keep` setting.
+
+    Raises:
+        InputFileError: a file of the folder is missing or broken.
+    """
     shared = _Shared(folder, keep)
     return EncoderDetectionSystem(shared), EncoderRelevanceSystem(shared)
 

@@ -74,7 +74,8 @@ def with_whole_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 def _extend(start: int, end: int, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Extend a span by the places it overlaps, which are sorted and do not overlap each other."""
     first = bisect_right(places, start, key=itemgetter(1))
-    for begin, stop in places[first:]:
+    for number in range(first, len(places)):
+        begin, stop = places[number]
         if begin >= end:
             break
         start, end = min(start, begin), max(end, stop)
@@ -209,7 +210,9 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     lower case. It is skipped before a capitalised word outside all spans, where it belongs to
     another name ("Wilk Street").
     """
-    taken = {place for start, end, _ in spans for place in range(start, end)}
+    taken = bytearray(len(text))
+    for start, end, _ in spans:
+        taken[start:end] = b"\1" * (end - start)
     parts = {
         part
         for start, end, kind in spans
@@ -219,7 +222,7 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     alone = [
         match
         for match in _WORD.finditer(text)
-        if match[0] in parts and taken.isdisjoint(range(*match.span()))
+        if match[0] in parts and not any(taken[slice(*match.span())])
     ]
     if not alone:
         return [*spans]
@@ -259,10 +262,10 @@ def _parts(name: str) -> list[str]:
     ]
 
 
-def _name_continues(text: str, end: int, taken: set[int]) -> bool:
+def _name_continues(text: str, end: int, taken: bytearray) -> bool:
     """Return True if a capitalised word outside all spans follows."""
     gap = _BEFORE_A_NAME_GOES_ON.match(text, end)
-    return gap is not None and text[gap.end()].isupper() and gap.end() not in taken
+    return gap is not None and text[gap.end()].isupper() and not taken[gap.end()]
 
 
 def _is_card(text: str) -> bool:
@@ -337,13 +340,13 @@ def may_need_contact(query: str) -> bool:
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     """Add the codes found by `fixed_forms`; they replace the spans they overlap."""
-    taken: set[int] = set()
+    taken = bytearray(len(text))
     fixed: list[Labelled] = []
     for start, end in fixed_forms(text):
-        if taken.isdisjoint(range(start, end)):
-            taken.update(range(start, end))
+        if not any(taken[start:end]):
+            taken[start:end] = b"\1" * (end - start)
             fixed.append((start, end, PiiType.CODE))
-    kept = [span for span in spans if taken.isdisjoint(range(span[0], span[1]))]
+    kept = [span for span in spans if not any(taken[span[0] : span[1]])]
     return sorted([*kept, *fixed])
 
 
