@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from pii_bench.web.marks import Item
 
+    _LabelCounts = Counter[tuple[Hashable, ...]]
+
 T = TypeVar("T")
 
 
@@ -142,22 +144,32 @@ def agreement_by_value(ballots: Iterable[Ballot]) -> dict[str, Agreement]:
 
     The ballots are those of `ballot_of_marks` for one aspect.
     """
-    compared = [ballot for group in _groups(ballots) for ballot in group]
-    chosen: Any = frozenset().union(*(ballot.chosen for ballot in compared))
+    groups = _groups(ballots)
+    # Most tokens of a sample have the same values: they are counted once, not for each value.
+    counts = [_counts(group) for group in groups]
+    chosen: Any = frozenset().union(*(ballot.chosen for group in groups for ballot in group))
     return {
-        value: agreement(_only(value, ballot) for ballot in compared)
+        value: _agreement(
+            [[_only(value, ballot) for ballot in group] for group in groups],
+            [_counts_of(value, each) for each in counts],
+        )
         for value in sorted({value for value, _ in chosen})
     }
 
 
 def _only(value: str, ballot: Ballot) -> Ballot:
-    labels: Any = ballot.labels
+    """Return a ballot with the marks of a value; its labels stay as they are."""
     chosen: Any = ballot.chosen
-    return replace(
-        ballot,
-        labels=tuple(value in values for values in labels),
-        chosen=frozenset(mark for each, mark in chosen if each == value),
-    )
+    return replace(ballot, chosen=frozenset(mark for each, mark in chosen if each == value))
+
+
+def _counts_of(value: str, counts: _LabelCounts) -> _LabelCounts:
+    """Replace each label, a tuple of values, by whether it has a value."""
+    own: _LabelCounts = Counter()
+    labels: Any
+    for labels, n in counts.items():
+        own[tuple(value in values for values in labels)] += n
+    return own
 
 
 def agreement_with_others(ballots: Iterable[Ballot], annotator: str) -> Agreement:
@@ -202,18 +214,24 @@ def _groups(ballots: Iterable[Ballot]) -> list[list[Ballot]]:
     ]
 
 
-def _agreement(groups: Sequence[Sequence[Ballot]]) -> Agreement:
+def _counts(group: Iterable[Ballot]) -> _LabelCounts:
+    """Count the units of a sample by the labels that the annotators gave them."""
+    return Counter(zip(*(ballot.labels for ballot in group), strict=True))
+
+
+def _agreement(
+    groups: Sequence[Sequence[Ballot]], counts: Sequence[_LabelCounts] | None = None
+) -> Agreement:
+    """Return the agreement in groups of ballots; `counts` replace those of their labels."""
     pairs = [pair for group in groups for pair in combinations(group, 2)]
     units: Counter[tuple[Hashable, ...]] = Counter()
     cells: dict[tuple[str, str], Counter[tuple[Hashable, Hashable]]] = defaultdict(Counter)
-    for group in groups:
-        # Most units of a sample have the same labels.
-        counts = Counter(zip(*(ballot.labels for ballot in group), strict=True))
-        units.update(counts)
+    for group, own in zip(groups, counts or map(_counts, groups), strict=True):
+        units.update(own)
         for i, j in combinations(range(len(group)), 2):
             table = cells[group[i].annotator, group[j].annotator]
-            for labels, count in counts.items():
-                table[labels[i], labels[j]] += count
+            for labels, n in own.items():
+                table[labels[i], labels[j]] += n
     total = sum((Counts.of(one.chosen, other.chosen) for one, other in pairs), Counts())
     return Agreement(
         samples=len(groups),
