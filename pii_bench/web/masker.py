@@ -243,13 +243,14 @@ class _Worker:
     """A system in a process of the pool, with the event loop of its clients."""
 
     systems: Sequence[System]
+    # Only its loop is used: `asyncio.Runner.run` delays Ctrl-C to the end of a batch.
     runner: asyncio.Runner
 
     def close(self) -> None:
         """Close the systems and the event loop."""
         with self.runner:
             for system in self.systems:
-                self.runner.run(system.close())
+                self.runner.get_loop().run_until_complete(system.close())
 
 
 # The system that masks, and the one that prepares the suggestions of a project.
@@ -284,7 +285,7 @@ def _recipients(system: str, base_url: str | None) -> tuple[str, ...]:
 def _subjects(system: str, text: str) -> Subjects | Failure:
     worker = _worker(system, None)
     try:
-        return worker.runner.run(find(text, worker.systems))
+        return worker.runner.get_loop().run_until_complete(find(text, worker.systems))
     except MaskingError as error:
         return Failure(str(error))
 
@@ -294,7 +295,8 @@ def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answ
     worker = _worker(system, base_url)
     # Local models share the processor: running them concurrently gains nothing.
     is_local = _recipients(system, base_url) == (THIS_MACHINE,)
-    return worker.runner.run(_answer_all(worker.systems, jobs, concurrently=not is_local))
+    answers = _answer_all(worker.systems, jobs, concurrently=not is_local)
+    return worker.runner.get_loop().run_until_complete(answers)
 
 
 async def _answer_all(
