@@ -121,14 +121,30 @@ def after_change(connection: Connection, project: Project, task: Task) -> None:
     A sample whose adjudicator changes a decision without finishing it is in dispute again.
     """
     stored = find_sample(connection, task.sample_id)
-    finished = _finished(connection, stored.id, task.stage)
-    if not stored.qualifies and len(finished) >= project.plan.annotators:
+    if stored.qualifies:
+        return
+    if task.part is Part.ADJUDICATOR:
+        # A decision is saved often, and the annotators' agreement stays the same.
+        kappa = connection.scalar(select(OUTCOMES.c.kappa).where(_is_of(stored.id, task.stage)))
+        if kappa is None:
+            return
+        settled = _is_settled(connection, project, stored.id, task.stage, kappa)
+        _set_settled(connection, stored.id, task.stage, settled=settled)
+    else:
+        finished = _finished(connection, stored.id, task.stage)
+        if len(finished) < project.plan.annotators:
+            return
         _save_outcome(connection, project, stored, task.stage, finished)
-        _open_stage_2(connection, project, stored.id)
+    _open_stage_2(connection, project, stored.id)
 
 
 def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
     return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
+
+
+def _set_settled(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
+    own = _is_of(sample_id, stage)
+    connection.execute(update(OUTCOMES).where(own).values(settled=settled))
 
 
 def _is_settled(
@@ -178,8 +194,7 @@ def reconsider(database: Database, project: Project) -> None:
             settled = _is_settled(connection, project, sample_id, stage, outcome.kappa)
             begun = stage == 1 and find_sample(connection, sample_id).items is not None
             if settled != outcome.settled and not begun:
-                own = _is_of(sample_id, stage)
-                connection.execute(update(OUTCOMES).where(own).values(settled=settled))
+                _set_settled(connection, sample_id, stage, settled=settled)
                 _open_stage_2(connection, project, sample_id)
 
 
