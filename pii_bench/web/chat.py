@@ -371,7 +371,8 @@ class ChunkUnmasker:
 
     def finish(self) -> dict[str, Any] | None:
         """Return a chunk with the rest of choices without a `finish_reason`, or None."""
-        indexes = sorted({index for index, _ in (*self._texts, *self._calls)})
+        # Not sorted: in a malformed stream they may be of several types.
+        indexes = dict.fromkeys(index for index, _ in (*self._texts, *self._calls))
         deltas = {index: self._finished(index, {}) for index in indexes}
         choices = [
             {"index": index, "delta": delta, "finish_reason": None}

@@ -287,17 +287,26 @@ def test_chunks_of_several_choices_are_kept_apart() -> None:
     assert [feed(0, " <Full"), feed(0, "", "stop")] == [" ", "<Full"]
 
 
-def test_the_rest_of_an_answer_without_a_finish_reason_is_a_chunk_of_its_own() -> None:
+@pytest.mark.parametrize(
+    "indexes",
+    [
+        pytest.param([1], id="one choice"),
+        pytest.param([1, None, "0"], id="malformed numbers of choices"),
+    ],
+)
+def test_the_rest_of_an_answer_without_a_finish_reason_is_a_chunk_of_its_own(
+    indexes: list[Any],
+) -> None:
     chunks = ChunkUnmasker(MAPPING)
     delta = {"content": "Is 3 < 4", "refusal": "Is 1 < 2"}
-    choice = {"index": 1, "delta": delta, "finish_reason": None}
-    (first,) = chunks.feed({"id": "x", "choices": [choice]})["choices"]
-    assert first["delta"] == {"content": "Is 3 ", "refusal": "Is 1 "}
+    choices = [{"index": n, "delta": dict(delta), "finish_reason": None} for n in indexes]
+    for choice in chunks.feed({"id": "x", "choices": choices})["choices"]:
+        assert choice["delta"] == {"content": "Is 3 ", "refusal": "Is 1 "}
 
     rest = {"content": "< 4", "refusal": "< 2"}
     assert chunks.finish() == {
         "id": "x",
-        "choices": [{"index": 1, "delta": rest, "finish_reason": None}],
+        "choices": [{"index": index, "delta": rest, "finish_reason": None} for index in indexes],
     }
     assert chunks.finish() is None
 
