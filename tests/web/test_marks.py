@@ -179,3 +179,9 @@ def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
 def test_an_invalid_choice_is_refused(answer: Any, reason: str) -> None:
     with pytest.raises(AnswerError, match=reason):
         parse_choice(ITEMS, answer)
+
+
+def test_a_remark_of_2000_characters_is_kept() -> None:
+    remark = "x" * 2000
+
+    assert parse_choice(ITEMS, {"needed": [], "remark": remark}).remark == remark

@@ -109,7 +109,7 @@ def test_stage_2_asks_about_the_marks_of_the_majority(
     assert state["items"][1]["spans"] == [[8, 10], [20, 22]]
 
 
-def test_a_sample_with_low_agreement_goes_to_an_adjudicator(
+def test_a_sample_with_low_agreement_goes_to_an_adjudicator_whose_decision_is_closed_by_stage_2(
     team: Server, ann: Browser, adam: Browser
 ) -> None:
     project, path = disputed(team)
@@ -216,6 +216,22 @@ def test_the_project_page_shows_the_current_agreement(
     assert report.by_annotator["ann"].f1 == pytest.approx(8 / 9)
     assert list(report.by_pair) == [("ann", "bob")]
     assert "0.889" in olga.page(f"/projects/{project.id}")
+
+
+def test_agreement_on_a_choice_is_reported_by_value(
+    team: Server, ann: Browser, bob: Browser
+) -> None:
+    project = new_project(team, "ann", "bob", records=RECORDS[:1], stages=Stages.CHOOSE)
+    items = state_of(ann, open_next(ann, project))["items"]
+    own = {item["text"]: n for n, item in enumerate(items)}
+    choose(ann, project, own["Ann"], own["Bonn"])
+    choose(bob, project, own["Ann"])
+
+    with team.web.database.reading() as connection:
+        (report,) = stage_reports(connection, project)
+
+    f1 = {value: each.f1 for value, each in report.by_aspect["type"].items()}
+    assert f1 == {"PER": 1, "LOC": 0}
 
 
 def test_the_export_is_a_dataset_with_all_votes(
