@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.sample import applicable
-from pii_bench.ranking.rows import Source
-from pii_bench.ranking.scores import MASKED_TEXT
+from pii_bench.ranking.rows import SUBJECT_METRICS, TESTED, Source
 from pii_bench.ranking.stored import read_runs
 from pii_bench.runs.evaluation import Evaluation
-from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.stored import Run
     from pii_bench.systems.predictions import Prediction
+    from pii_bench.tasks import Task
 
 BASE: Final = ("single", "multi")
 """The sets that hard and distract are compared with."""
@@ -68,17 +67,14 @@ class EvaluatedRun:
     def metrics(self) -> Mapping[str, str]:
         """The metrics to analyse: leaderboard column to metric of the evaluation.
 
-        Detection has Ent-F1, and Strict-F1 if it names subjects. Masking and rewriting have H
-        and the paper's F1.
+        Detection that does not name subjects has no Strict-F1.
         """
-        match self.name.task:
-            case Task.DETECTION:
-                strict = {"strict_f1": "strict"} if self.names_subjects else {}
-                return strict | {"ent_f1": "entity"}
-            case Task.QUERY_RELATED:
-                return {"f1": "exact"}
-            case Task.MASKING | Task.REWRITE:
-                return {"h": MASKED_TEXT, "f1": "exact"}
+        tested = TESTED[self.name.task].items()
+        return {
+            column: metric
+            for column, metric in tested
+            if self.names_subjects or column not in SUBJECT_METRICS
+        }
 
 
 def read_evaluated(results: Path) -> tuple[list[EvaluatedRun], tuple[str, ...]]:

@@ -228,15 +228,9 @@ def read_submission(path: Path) -> Submission:
 def _submission(record: dict[str, Any]) -> Submission:
     if get(record, "format", str) != _FORMAT:
         raise RecordError(f"'format' must be {_FORMAT!r}")
-    dataset = get(record, "dataset", dict)
     return Submission(
         name=get(record, "name", str),
-        dataset=DatasetRef(
-            name=get(dataset, "name", str, "dataset"),
-            source=get(dataset, "source", str, "dataset"),
-            sha256=get(dataset, "sha256", str, "dataset"),
-            samples=get(dataset, "samples", int, "dataset"),
-        ),
+        dataset=DatasetRef.from_record(get(record, "dataset", dict)),
         version=get(record, "version", str),
     )
 

@@ -188,7 +188,7 @@ HEADLINE_NAMES: Final = {
 }
 """The column that ranks the rows of a task."""
 
-_TESTED: Final[Mapping[Task, Mapping[str, str]]] = {
+TESTED: Final[Mapping[Task, Mapping[str, str]]] = {
     Task.DETECTION: {"strict_f1": "strict", "ent_f1": "entity"},
     Task.QUERY_RELATED: {"f1": "exact"},
     Task.MASKING: {"h": MASKED_TEXT, "f1": "exact"},
@@ -226,7 +226,7 @@ def row_of(
         undefined = _undefined(names_subjects, names_types)
         metrics = {name: value for name, value in metrics.items() if name not in undefined}
     by_sample = {}
-    for name, metric in _TESTED[evaluation.task].items():
+    for name, metric in TESTED[evaluation.task].items():
         scores = scores_of(evaluation, metric, clusters)
         if scores is not None and name in metrics:
             by_sample[name] = scores

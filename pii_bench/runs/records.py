@@ -230,6 +230,20 @@ class DatasetRef:
         """Return the reference of a loaded dataset."""
         return cls(dataset.name, dataset.source, dataset.sha256, len(dataset.samples))
 
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> DatasetRef:
+        """Read a reference from its JSON object.
+
+        Raises:
+            RecordError: a field is missing or of another type.
+        """
+        return cls(
+            name=get(record, "name", str, "dataset"),
+            source=get(record, "source", str, "dataset"),
+            sha256=get(record, "sha256", str, "dataset"),
+            samples=get(record, "samples", int, "dataset"),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -283,12 +297,7 @@ def _manifest(record: dict[str, Any]) -> Manifest:
             output=_output(system),
             taxonomy=_taxonomy(system),
         ),
-        dataset=DatasetRef(
-            name=get(dataset, "name", str, "dataset"),
-            source=get(dataset, "source", str, "dataset"),
-            sha256=get(dataset, "sha256", str, "dataset"),
-            samples=get(dataset, "samples", int, "dataset"),
-        ),
+        dataset=DatasetRef.from_record(dataset),
         version=get(record, "version", str),
     )
 
