@@ -161,8 +161,11 @@ def _mean_best(
     texts: defaultdict[str, set[str]] = defaultdict(set)
     for text, kind in others:
         texts[kind].add(text)
+    # Most texts are in both, so that no other needs to be compared.
     best = [
-        max((similarity(text, other) for other in texts[kind]), default=0.0)
+        1.0
+        if text in texts[kind]
+        else max((similarity(text, other) for other in texts[kind]), default=0.0)
         for text, kind in entities
     ]
     # fsum does not depend on the order of the set.
