@@ -64,7 +64,8 @@ class BadLinesError(InputFileError):
     def __init__(self, path: Path | str, problems: Sequence[tuple[int, str]]) -> None:
         shown = sorted(problems[:20])
         listed = "".join(f"\n  line {line}: {what}" for line, what in shown)
-        more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
+        hidden = len(problems) - len(shown)
+        more = f"\n  and {hidden} more" if hidden else ""
         super().__init__(path, f"{len(problems)} lines cannot be read{listed}{more}")
 
 
