@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-
 import pytest
 
 from pii_bench.errors import UnknownNameError
@@ -19,6 +17,7 @@ from pii_bench.taxonomy import (
     type_named,
     types_of,
 )
+from tests.builders import read_csv
 from tests.conftest import REPOSITORY
 
 TAXONOMIES = (
@@ -54,13 +53,10 @@ def test_every_label_of_datafog_means_itself_and_has_one_tier() -> None:
 
 @pytest.mark.skipif(not SHARED.exists(), reason="DataFog's list is not here")
 def test_tiers_and_targets_are_those_of_datafogs_list() -> None:
-    with SHARED.open(encoding="utf-8") as file:
-        listed = [(row["label"], int(row["tier"])) for row in csv.DictReader(file)]
-        file.seek(0)
-        targets = {int(row["tier"]): float(row["target_recall"]) for row in csv.DictReader(file)}
+    rows = read_csv(SHARED)
 
-    assert dict(listed) == TIER_OF
-    assert targets == TARGETS
+    assert {row["label"]: int(row["tier"]) for row in rows} == TIER_OF
+    assert {int(row["tier"]): float(row["target_recall"]) for row in rows} == TARGETS
 
 
 @pytest.mark.parametrize(
