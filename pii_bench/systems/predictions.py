@@ -189,7 +189,7 @@ def to_text(predictions: Mapping[str, Prediction]) -> str:
 def _read(record: dict[str, Any]) -> tuple[str, Prediction]:
     sample_id = get(record, "id", str)
     owner = f"prediction {sample_id!r}"
-    for key in record.keys() - {*_KEYS}:
+    for key in record.keys() - _KEYS:
         # Other keys are allowed, but a key that resembles one of the format is a typing error.
         if near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8):
             raise RecordError(f"{owner}: unknown key {key!r}; did you mean {near[0]!r}?")
