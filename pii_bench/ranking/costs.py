@@ -146,9 +146,9 @@ def stored_seconds_per_document(records: Iterable[RunRecord]) -> float | None:
 
 
 async def seconds_per_document(
-    systems: Sequence[System], samples: Sequence[Sample]
+    systems: Sequence[System], samples: Sequence[Sample], others: Iterable[System] = ()
 ) -> float | None:
-    """Time systems that answer each sample one after the other, and close them.
+    """Time systems that answer each sample one after the other, and close them and the others.
 
     The systems are those that a document needs, such as detection and relevance. The first sample
     only warms up.
@@ -166,7 +166,7 @@ async def seconds_per_document(
     except CallError:
         return None
     finally:
-        await _close(systems)
+        await _close([*systems, *others])
     return (time.perf_counter() - started) / (len(samples) - 1) if len(samples) > 1 else None
 
 
@@ -328,7 +328,9 @@ def _measure(row: Row, runs: Sequence[Run], measured: int) -> tuple[float | None
         asyncio.run(_close(built.values()))
         return None, "not measured: today its name means another system"
     samples = applicable(row.task, runs[-1].dataset.samples)[: measured + 1]
-    seconds = asyncio.run(seconds_per_document([built[key] for key in wanted], samples))
+    systems = [built[key] for key in wanted]
+    others = [system for key, system in built.items() if key not in wanted]
+    seconds = asyncio.run(seconds_per_document(systems, samples, others))
     if seconds is None:
         return None, "not measured: too few samples, or one without an answer"
     return seconds, f"measured now on this machine, {len(samples) - 1} samples of {row.dataset}"

@@ -155,6 +155,24 @@ def test_systems_of_another_name_are_not_timed_but_closed(
     assert sleeper.closed
 
 
+def test_systems_that_a_row_does_not_need_are_not_timed_but_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = tiny_dataset(tmp_path / "tiny.jsonl")
+    store_run(tmp_path / "runs", dataset, "detection", {"s1": ANN, "s2": BO}, model="fake/sleeper")
+    needed, other = Sleeper(), Sleeper(fails=True)
+    other.card = replace(Sleeper.card, prompt="naive", task=Task.QUERY_RELATED)
+    monkeypatch.setattr(costs, "build_systems", lambda *_: (needed, other))
+
+    (found,) = costed_systems(
+        read_runs(tmp_path).runs, dataset.name, Task.DETECTION, Given(measure=1)
+    )
+
+    assert found.seconds is not None
+    assert found.seconds >= 0.019
+    assert (needed.closed, other.closed) == (True, True)
+
+
 def test_an_unknown_dataset_is_answered_with_the_sorted_names_of_the_others(
     tmp_path: Path,
 ) -> None:
