@@ -35,7 +35,7 @@ from pii_bench.files import (
     write_whole,
 )
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
-from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS, Row, Source
+from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS, TESTED, Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.runs.records import DatasetRef, Manifest, Signature
 from pii_bench.runs.store import file_name
@@ -393,7 +393,7 @@ def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
     if mean := macro([score[headline] for score in all_scores]):
         metrics |= {"precision": mean.precision, "recall": mean.recall}
     by_sample = {}
-    for name in ("strict_f1", "ent_f1") if task is Task.DETECTION else ("f1",):
+    for name in TESTED[task]:
         f1 = tuple(fmean(score[name].f1 for score in own) for own in scores.values())
         by_sample[name] = Scores(tuple(scores), tuple(clusters.values()), f1)
     return Row(
