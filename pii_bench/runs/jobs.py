@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import GuardedModel, asked_wait
-from pii_bench.models.catalog import build_batch_service
+from pii_bench.models.catalog import build_batch_service, is_replay
 from pii_bench.runs.records import (
     DatasetRef,
     Failure,
@@ -101,7 +101,7 @@ class Job:
         A replayed model has none: its answers depend on the sample id, which is not part of the
         request.
         """
-        if self.system.card.model.startswith("replay/"):
+        if is_replay(self.system.card.model):
             return {}
         wanted: dict[str, list[str]] = {}
         for name in names:
