@@ -87,9 +87,9 @@ def analyse(runs: Sequence[EvaluatedRun], published: Iterable[Row]) -> Analysis:
 def records(analysis: Analysis) -> list[dict[str, object]]:
     """Return the rows of all CSV files as dicts; `table` is the file's name without suffix."""
     return [
-        {"table": name, **dict(zip(_header(kind), _cells(kind, result), strict=True))}
+        {"table": name, **dict(zip(_header(kind), cells, strict=True))}
         for name, kind in _KINDS.items()
-        for result in getattr(analysis, name)
+        for cells in map(_cells(kind), getattr(analysis, name))
     ]
 
 
@@ -98,7 +98,7 @@ def to_csv(kind: type, results: Iterable[object]) -> str:
 
     The run's name comes first, then the other fields, then the rates that follow from them.
     """
-    return csv_text(_header(kind), (_cells(kind, result) for result in results))
+    return csv_text(_header(kind), map(_cells(kind), results))
 
 
 def write_csvs(analysis: Analysis, results: Path) -> list[Path]:
@@ -147,5 +147,6 @@ def _header(kind: type) -> list[str]:
     return [name.removeprefix("run.") for name in _columns(kind)]
 
 
-def _cells(kind: type, result: object) -> tuple[object, ...]:
-    return attrgetter(*_columns(kind))(result)
+def _cells(kind: type) -> attrgetter[tuple[object, ...]]:
+    """Return a function from a result to the values of its columns."""
+    return attrgetter(*_columns(kind))
