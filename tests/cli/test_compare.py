@@ -41,11 +41,10 @@ def tables(output: str) -> list[list[list[str]]]:
 
 
 @pytest.fixture(autouse=True)
-def two_models(own_folder: Path) -> Path:
+def two_models() -> None:
     """One model is right on all 12 queries of demo, the other on the last 4."""
     store(right(), "fake/one", "naive")
     store(right(wrong=8), "fake/two", "naive")
-    return own_folder
 
 
 def test_a_line_has_both_scores_and_their_difference(capsys: Capsys) -> None:
