@@ -19,6 +19,7 @@ from pii_bench.runs.mask_text import mask_for_query
 from pii_bench.runs.progress import Progress
 from pii_bench.runs.records import Signature
 from pii_bench.systems import DEFAULT_SYSTEM
+from pii_bench.systems.base import close_all
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.plug_ins import plug_ins
 from pii_bench.systems.predictions import names_types, read_predictions
@@ -161,8 +162,7 @@ async def _mask_and_close(text: str, query: str, systems: Sequence[System]) -> M
     try:
         return await mask_for_query(text, query, systems)
     finally:
-        for system in systems:
-            await system.close()
+        await close_all(systems)
 
 
 def _systems(systems: str | Iterable[System], options: SystemOptions | None) -> tuple[System, ...]:

@@ -46,7 +46,7 @@ from pii_bench.scorer import normalise
 from pii_bench.scorer.locate import Locator
 from pii_bench.scorer.masked_text import Trace
 from pii_bench.systems import BALANCED, DEFAULT_SYSTEM
-from pii_bench.systems.base import UNKNOWN_RECIPIENT
+from pii_bench.systems.base import UNKNOWN_RECIPIENT, close_all
 from pii_bench.systems.catalog import SystemOptions, build_systems, is_prompted
 from pii_bench.tasks import Task
 
@@ -427,8 +427,7 @@ async def _closing(systems: Sequence[System], work: Awaitable[T]) -> T:
     try:
         return await work
     finally:
-        for system in systems:
-            await system.close()
+        await close_all(systems)
 
 
 def _log_recipients(systems: Sequence[System]) -> None:

@@ -14,8 +14,9 @@ from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import TIMEOUT, listed_price
 from pii_bench.runs.estimates import estimate_jobs
-from pii_bench.runs.jobs import close_systems, ledger_of
+from pii_bench.runs.jobs import ledger_of
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
+from pii_bench.systems.base import close_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,7 +151,7 @@ def _estimate(matrix: Matrix, arguments: argparse.Namespace, datasets: Sequence[
         batched = cell_arguments.batch is not None
         for job, estimate in estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched):
             estimates[job.files.responses] = job, estimate
-        asyncio.run(close_systems(planned.jobs))
+        asyncio.run(close_all(job.system for job in planned.jobs))
     if estimates:
         echo_estimates(list(estimates.values()), as_json=arguments.json, models=True)
     _log_incomplete(incomplete, len(cells))

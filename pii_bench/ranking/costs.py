@@ -20,7 +20,7 @@ from pii_bench.ranking.rows import rank, system_name
 from pii_bench.ranking.stored import rows_of
 from pii_bench.runs.store import read_lines
 from pii_bench.systems import ENCODER
-from pii_bench.systems.base import THIS_MACHINE
+from pii_bench.systems.base import THIS_MACHINE, close_all
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.tasks import Task
 
@@ -166,13 +166,8 @@ async def seconds_per_document(
     except CallError:
         return None
     finally:
-        await _close([*systems, *others])
+        await close_all([*systems, *others])
     return (time.perf_counter() - started) / (len(samples) - 1) if len(samples) > 1 else None
-
-
-async def _close(systems: Iterable[System]) -> None:
-    for system in systems:
-        await system.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +320,7 @@ def _measure(row: Row, runs: Sequence[Run], measured: int) -> tuple[float | None
         return None, f"not measured: {error}"
     wanted = [(run.manifest.system.model, run.manifest.system.prompt) for run in runs]
     if not built.keys() >= set(wanted):
-        asyncio.run(_close(built.values()))
+        asyncio.run(close_all(built.values()))
         return None, "not measured: today its name means another system"
     samples = applicable(row.task, runs[-1].dataset.samples)[: measured + 1]
     systems = [built[key] for key in wanted]

@@ -23,7 +23,7 @@ from pii_bench.runs.records import (
 )
 from pii_bench.runs.run import run_mapped, run_system
 from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
-from pii_bench.systems.base import fault_of
+from pii_bench.systems.base import close_all, fault_of
 from pii_bench.systems.plug_ins import PlugIn
 
 if TYPE_CHECKING:
@@ -221,13 +221,7 @@ async def run_jobs(
                 await _collect(job, (), progress, wait=True)
         return False
     finally:
-        await close_systems(jobs)
-
-
-async def close_systems(jobs: Iterable[Job]) -> None:
-    """Close the systems of jobs."""
-    for job in jobs:
-        await job.system.close()
+        await close_all(job.system for job in jobs)
 
 
 def refuse_uncollected(jobs: Sequence[Job]) -> None:

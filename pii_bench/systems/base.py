@@ -109,6 +109,12 @@ def fault_of(response: object) -> str | None:
     return None
 
 
+async def close_all(systems: Iterable[System]) -> None:
+    """Release the resources of systems, one after another."""
+    for system in systems:
+        await system.close()
+
+
 def require_local(systems: Iterable[System]) -> None:
     """Refuse systems that send unmasked text to another machine.
 

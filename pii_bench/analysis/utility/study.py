@@ -37,6 +37,7 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.runs.jobs import Job
 from pii_bench.runs.records import RequestHashes, read_manifest
 from pii_bench.runs.store import RunFiles, locked, read_lines
+from pii_bench.systems.base import close_all
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -90,9 +91,8 @@ class Study:
 
     async def close(self) -> None:
         """Close all systems, also those that were never asked."""
-        for system in (*self.maskers, self.answerer, self.judge):
-            if system is not None:
-                await system.close()
+        systems = (*self.maskers, self.answerer, self.judge)
+        await close_all(system for system in systems if system is not None)
 
     def _masking(self) -> list[Job]:
         root = self.results / "runs"
