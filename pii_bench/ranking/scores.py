@@ -42,7 +42,7 @@ SEED: Final = 250218545
 """Seed of all draws: the number of the paper, arXiv:2502.18545."""
 
 # Largest number of draws in memory at a time.
-_DRAWS: Final = 1_000_000
+_DRAWS: Final = 100_000
 # Above this number of clusters an interval is a few thousandths wide: fewer resamples give the
 # digits that are shown.
 _MANY: Final = 100_000
