@@ -45,7 +45,8 @@ train: .venv/.train ## Train the BiLSTM-CRF and fit the thresholds: minutes on t
 train-words: .venv/.train ## Train the BiLSTM-CRF without character features
 	$(BIN)/pii-bench train --words-alone
 
-ALL_TRAIN := --train train-single train-multi train-twins train-other $(if $(CAPID),capid:$(CAPID))
+ALL_TRAIN := --train train-single train-multi train-more-single train-more-multi train-twins train-other \
+  $(if $(CAPID),capid:$(CAPID))
 
 ENCODER := $(BIN)/pii-bench train encoder --head charcnn-crf $(ALL_TRAIN)
 

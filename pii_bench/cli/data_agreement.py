@@ -30,7 +30,8 @@ _HEADER: Final = (
 _FINISHED_SETS: Final = ("single", "multi", "twins", "frontier", "distract")
 _READ_SETS: Final = (
     *("single", "multi", "distract", "twins", "frontier"),
-    *("train-single", "train-multi", "train-other", "dev-single", "dev-multi"),
+    *("train-single", "train-multi", "train-more-single", "train-more-multi"),
+    *("train-twins", "train-other", "dev-single", "dev-multi", "dev-twins"),
 )
 """The sets of the tables in data/README.md."""
 

@@ -41,7 +41,8 @@ ANSWER_LENGTH_HELP: Final = (
 TEMPERATURE_HELP: Final = "a number from 0 to 2, or `default` to send none"
 WRITTEN_SETS: Final = (
     *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
-    *("twins", "train-twins", "train-other", "distract", "frontier"),
+    *("train-more-single", "train-more-multi"),
+    *("twins", "train-twins", "dev-twins", "train-other", "distract", "frontier"),
 )
 
 

@@ -22,7 +22,7 @@ from pii_bench.construction.derived import (
     TWIN_SETS,
     Conversation,
     conversation,
-    is_second_round,
+    later_round,
     twin_kinds,
     twin_sources,
 )
@@ -158,12 +158,12 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
         exact = recorded.is_joined(sample_id)
         return _recorded_terms(earlier, exact=exact) if earlier else _commission_terms(name, number)
     if name in TWIN_SETS:
-        again = is_second_round(recorded, number, name)
+        later = later_round(recorded, number, name)
         if earlier:
-            return _twin_terms(recorded.find(earlier.header["of"]), name, again=again)
+            return _twin_terms(recorded.find(earlier.header["of"]), name, later)
         sources = twin_sources(recorded, name) if number else []
         if 1 <= number <= len(sources):
-            return _twin_terms(sources[number - 1], name, again=again)
+            return _twin_terms(sources[number - 1], name, later)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _conversation_terms(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
@@ -207,11 +207,11 @@ def _recorded_terms(earlier: Marked, *, exact: bool) -> Terms:
     )
 
 
-def _twin_terms(source: Marked, name: str, *, again: bool) -> Terms:
+def _twin_terms(source: Marked, name: str, later: str) -> Terms:
     return Terms(
         facts=source.facts,
         allowed={},
-        kinds=twin_kinds(source, name, again=again),
+        kinds=twin_kinds(source, name, later),
         chars=None,
         header={"of": source.id},
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, SEED, numbers_of
 from pii_bench.construction.marked import OPENING, resolve
-from pii_bench.datasets.check.sets import AGAIN
+from pii_bench.datasets.check.sets import LATER
 from pii_bench.errors import PiiBenchError
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -25,13 +25,23 @@ TWINS_PER_SOURCE: Final = 200
 CONVERSATIONS: Final = 200
 TWINS: Final = "twins"
 TRAIN_TWINS: Final = "train-twins"
-TWIN_SETS: Final = (TWINS, TRAIN_TWINS)
+DEV_TWINS: Final = "dev-twins"
+TWIN_SETS: Final = (TWINS, TRAIN_TWINS, DEV_TWINS)
 TWINNED: Final = "twinned.txt"
 """The file in the folder of recorded texts that lists the ids of texts with twins."""
 
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
-_TRAIN_ROUNDS: Final = ("train-multi", "train-single", "train-multi")
+_AGAIN, _THIRD = LATER
+_ROUNDS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    TRAIN_TWINS: (
+        ("train-multi", ""),
+        ("train-single", ""),
+        ("train-multi", _AGAIN),
+        ("train-multi", _THIRD),
+    ),
+    DEV_TWINS: (("dev-multi", ""), ("dev-single", "")),
+}
 _JOINED: Final = 5
 _ASKED: Final = 3
 # The share of the joined texts in a conversation; greetings and answers are the rest.
@@ -41,7 +51,7 @@ _TEXTS_SHARE: Final = 0.86
 def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     """Return the texts that get twins, in order.
 
-    For training, these are all texts, and then those about two people again. For the test, these
+    For training and dev, these are all texts, of train in several rounds. For the test, these
     are 200 texts of single and 200 of multi: those listed in `TWINNED`, or without that file,
     a random choice. The list keeps the choice stable when texts are corrected.
 
@@ -52,8 +62,9 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     Raises:
         PiiBenchError: a set is incomplete, or too few of its texts qualify.
     """
-    if name == TRAIN_TWINS:
-        return [text for own in _TRAIN_ROUNDS for _, text in sorted(recorded.sets[own].items())]
+    if name in _ROUNDS:
+        rounds = [recorded.sets[source] for source, _ in _ROUNDS[name]]
+        return [text for own in rounds for _, text in sorted(own.items())]
     listed = recorded.folder / TWINNED
     if listed.exists():
         return [recorded.find(text_id) for text_id in listed.read_text(encoding="utf-8").split()]
@@ -71,23 +82,30 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     return chosen
 
 
-def is_second_round(recorded: Recorded, number: int, name: str) -> bool:
-    """Return True if a number belongs to the second twins of a text."""
-    return name == TRAIN_TWINS and number > sum(
-        len(recorded.sets[own]) for own in set(_TRAIN_ROUNDS)
-    )
+def later_round(recorded: Recorded, number: int, name: str) -> str:
+    """Return the suffix of the round that a number belongs to, or "" for the first round."""
+    for source, later in _ROUNDS.get(name, ()):
+        number -= len(recorded.sets[source])
+        if number <= 0:
+            return later
+    return ""
 
 
-def twin_kinds(source: Marked, name: str = TWINS, *, again: bool = False) -> tuple[str, ...]:
-    """Return the kinds of twins in a set that a text gets, or gets `again` in the second round.
+def twin_kinds(source: Marked, name: str = TWINS, later: str = "") -> tuple[str, ...]:
+    """Return the kinds of twins in a set that a text gets in the round with a suffix.
 
-    For training, a text about two people with facts of one category gets two queries about these
-    facts, `one` and `other`, instead of a second query about other facts.
+    For training and dev, a text about two people with facts of one category gets two queries about
+    these facts, `one` and `other`, instead of a second query about other facts. A third round has
+    both, but no further paraphrase.
     """
-    if again:
-        return tuple(kind + AGAIN for kind in twin_kinds(source, name) if kind != "turned")
+    if later == _AGAIN:
+        return tuple(kind + later for kind in twin_kinds(source, name) if kind != "turned")
+    if later == _THIRD:
+        pair = ("one", "other") if _shares_category(source) else ()
+        second = ("second",) if _has_second(source) else ()
+        return tuple(kind + later for kind in pair + second)
     kinds: list[str] = []
-    if name == TRAIN_TWINS and _shares_category(source):
+    if name in _ROUNDS and _shares_category(source):
         kinds += ["one", "other"]
     elif _has_second(source):
         kinds.append("second")
@@ -134,12 +152,12 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
         queries = [source.queries[0]]
-        again = is_second_round(recorded, number, name)
-        if again:
+        later = later_round(recorded, number, name)
+        if later:
             for twin in recorded.sets[name].values():
                 if twin.header["of"] == source.id:
                     queries += twin.queries
-        kinds = ", ".join(twin_kinds(source, name, again=again))
+        kinds = ", ".join(twin_kinds(source, name, later))
         relation = source.header.get("relation")
         relation_line = f"relation: {relation} (A first)\n" if relation else ""
         shown = "".join(_format_query(query) for query in queries)

@@ -136,8 +136,9 @@ class Entry:
 OUR_SETS: Final = ("single", "multi", "hard", "distract", "twins", "frontier")
 """Test sets."""
 TRAIN_DEV: Final = (
-    *("train-single", "train-multi", "train-twins", "train-other"),
-    *("dev-single", "dev-multi"),
+    *("train-single", "train-multi", "train-more-single", "train-more-multi"),
+    *("train-twins", "train-other"),
+    *("dev-single", "dev-multi", "dev-twins"),
 )
 """Datasets to train and tune models on."""
 

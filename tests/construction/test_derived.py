@@ -10,6 +10,7 @@ from pii_bench.construction.derived import (
     TRAIN_TWINS,
     conversation,
     conversation_sheets,
+    later_round,
     twin_kinds,
     twin_sheet,
     twin_sources,
@@ -91,10 +92,10 @@ def test_kinds_of_twins() -> None:
 
 
 def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
-    two, one, again = twin_sources(recorded(*TRAIN), TRAIN_TWINS)
+    two, one, *later = twin_sources(recorded(*TRAIN), TRAIN_TWINS)
 
     assert (two.id, one.id) == ("train-multi-0001", "train-single-0001")
-    assert again == two
+    assert later == [two, two]
     assert twin_kinds(two, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
     assert twin_kinds(one, TRAIN_TWINS) == ("second", "paraphrase")
 
@@ -110,16 +111,31 @@ def test_a_third_person_does_not_change_the_kinds_of_twins() -> None:
     assert twin_kinds(three, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
 
 
-def test_the_second_round_shows_the_queries_of_the_first() -> None:
+@pytest.mark.parametrize(
+    ("number", "kinds"),
+    [
+        (3, ("one-again", "other-again", "paraphrase-again")),
+        (4, ("one-third", "other-third", "second-third")),
+    ],
+)
+def test_later_rounds_of_training(number: int, kinds: tuple[str, ...]) -> None:
+    own = recorded(*TRAIN)
+    source = twin_sources(own, TRAIN_TWINS)[number - 1]
+
+    assert twin_kinds(source, TRAIN_TWINS, later_round(own, number, TRAIN_TWINS)) == kinds
+
+
+def test_a_later_round_shows_the_queries_of_those_before() -> None:
     asked = MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one")
     twins = Marked("train-twins-0001", {"of": "train-multi-0001"}, "", (asked,))
 
     text = twin_sheet(recorded(TRAIN[1], twins), 1, TRAIN_TWINS)
 
-    first, second = text.split("=== train-twins-")[1:]
+    first, second, third = text.split("=== train-twins-")[1:]
     assert "wanted: one, other, paraphrase, turned\n" in first
     assert "wanted: one-again, other-again, paraphrase-again\n" in second
     assert "--- its twin 'one': A2 | contrast | legal | desk\nIs she an adult?\n" in second
+    assert "--- its twin 'one': A2 | contrast | legal | desk\nIs she an adult?\n" in third
     assert "its twin" not in first
 
 

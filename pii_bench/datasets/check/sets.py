@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 CANARY: Final = "pii_bench:canary:7f0e6c1e-4b0e-4c53-9a55-2d0c3f1b8e6a"
 """In `meta.canary` of the first sample of our sets, to detect models trained on them."""
 
-SOURCES: Final = ("single", "multi", "train-single", "train-multi")
+SOURCES: Final = (
+    *("single", "multi"),
+    *("train-single", "train-multi", "dev-single", "dev-multi"),
+)
 """Sets from which others are derived."""
 
 TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
 """Kinds of twins, the values of `meta.twin`."""
 
-AGAIN: Final = "-again"
-"""Suffix of the kind of a second twin of this kind."""
+LATER: Final = ("-again", "-third")
+"""Suffixes of the kinds of twins that were written in a second and third round."""
 
 _SUBJECTS: Final[Mapping[str, int]] = {"single": 1, "multi": 2}
 _SOURCE_KEY: Final[Mapping[str, str]] = {
@@ -184,9 +187,9 @@ def _twin_problems(sample: Sample, source: Sample) -> Iterator[Problem]:
 def _twin_fault(sample: Sample, source: Sample) -> str:
     needed, source_needed = _needed(sample), _needed(source)
     people = {subject for subject, _ in needed}
-    kind = str(sample.meta.get("twin")).removesuffix(AGAIN)
+    kind, hyphen, later = str(sample.meta.get("twin")).partition("-")
     fault = ""
-    if kind not in TWINS:
+    if kind not in TWINS or hyphen + later not in {"", *LATER}:
         fault = f"meta.twin is none of {', '.join(TWINS)}"
     elif kind == "second" and needed & source_needed:
         fault = f"needs what {source.id} needs"

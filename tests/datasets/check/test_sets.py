@@ -81,6 +81,7 @@ def test_samples_that_match_their_sources_pass() -> None:
         twin("one", "Do I age well?", ("A", "32")),
         twin("other", "Does he age well?", ("B", "40")),
         twin("other-again", "Is he past his prime?", ("B", "40")),
+        twin("other-third", "Is he of age?", ("B", "40")),
     ):
         assert problems(sample) == []
 
@@ -177,7 +178,7 @@ def test_a_conversation_has_five_sources_and_their_subjects() -> None:
         ),
         (twin("turned", "Who is he?", ("B", "Bo Roe")), "asks for other things than multi-1"),
         (
-            twin("third", "Is he old?", ("B", "40")),
+            twin("other-fourth", "Is he old?", ("B", "40")),
             "meta.twin is none of second, paraphrase, turned, one, other",
         ),
         (
