@@ -6,10 +6,10 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.cli.options import WRITTEN_SETS, add_options
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json, formatted
 from pii_bench.construction.readings import agreement, disputes
-from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.recorded import SIZES, Recorded
 from pii_bench.datasets.publish import README, replace_block
 from pii_bench.datasets.readings import FINISHED, READINGS, Reading, load_readings, version_of
 from pii_bench.errors import PiiBenchError
@@ -28,12 +28,7 @@ _HEADER: Final = (
 )
 
 _FINISHED_SETS: Final = ("single", "multi", "twins", "frontier", "distract")
-_READ_SETS: Final = (
-    *("single", "multi", "distract", "twins", "frontier"),
-    *("train-single", "train-multi", "train-more-single", "train-more-multi"),
-    *("train-twins", "train-other", "dev-single", "dev-multi", "dev-twins"),
-)
-"""The sets of the tables in data/README.md."""
+"""The sets of the second table in data/README.md; the first has all recorded sets."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "kappa, ambiguous and unlisted PII, naturalness; by set, kind of text and way of "
         "reference, and on the current versions."
     )
-    parser.add_argument("sets", choices=WRITTEN_SETS, nargs="+", metavar="SET")
+    parser.add_argument("sets", choices=list(SIZES), nargs="+", metavar="SET")
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
         "--disputed", action="store_true", help="list the disputes that keep samples from passing"
@@ -61,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print the agreement on first readings and on current versions, or the disputes."""
-    table_sets = _FINISHED_SETS if arguments.finished else _READ_SETS
+    table_sets = _FINISHED_SETS if arguments.finished else SIZES
     if arguments.write and set(arguments.sets) != set(table_sets):
         raise PiiBenchError(f"--write needs the sets of the table: {' '.join(table_sets)}")
     recorded = Recorded.load()

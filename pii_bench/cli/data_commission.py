@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.options import WRITTEN_SETS, positive
+from pii_bench.cli.options import positive
 from pii_bench.cli.terminal import echo
 from pii_bench.construction.commissions import ORDERS, PORTION, commission_sheet
 from pii_bench.construction.declared import (
@@ -25,7 +25,7 @@ from pii_bench.construction.derived import (
     twin_sheet,
     twin_sources,
 )
-from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.recorded import SIZES, Recorded
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Write the commissions that tell a writer what to write, a file for each portion of twelve "
         "texts: people, facts and values, voice, length, and the topic of the query."
     )
-    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("set", choices=list(SIZES))
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
     parser.add_argument(
         "--out",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.options import WRITTEN_SETS, add_options
+from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo
 from pii_bench.construction.readings import parse_answers, record_readings
-from pii_bench.construction.recorded import Recorded
+from pii_bench.construction.recorded import SIZES, Recorded
 from pii_bench.datasets.readings import folder_of, load_readings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "numbers of the needed entities | PII that is not listed | ambiguous: yes or no | text 1-5 "
         "| query 1-5 | remark`."
     )
-    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("set", choices=list(SIZES))
     parser.add_argument("answers", type=Path, metavar="FILE", help="file of answers")
     add_options(parser, "--reader")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_bench.cli.options import WRITTEN_SETS, add_options, positive
+from pii_bench.cli.options import add_options, positive
 from pii_bench.cli.terminal import echo
 from pii_bench.construction.readings import reading_sheet
-from pii_bench.construction.recorded import Recorded, portion_of
+from pii_bench.construction.recorded import SIZES, Recorded, portion_of
 from pii_bench.datasets.readings import folder_of, load_readings, version_of
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_whole
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Write a sheet for a blind reader: texts, queries and entities in random order, without "
         "types and gold, of the samples that this reader has not read in their recorded version."
     )
-    parser.add_argument("set", choices=WRITTEN_SETS)
+    parser.add_argument("set", choices=list(SIZES))
     parser.add_argument("portions", type=positive, nargs="+", metavar="PORTION", help="from 1")
     add_options(parser, "--reader")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write")

@@ -39,11 +39,6 @@ ANSWER_LENGTH_HELP: Final = (
     "local models: 512)"
 )
 TEMPERATURE_HELP: Final = "a number from 0 to 2, or `default` to send none"
-WRITTEN_SETS: Final = (
-    *("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi"),
-    *("train-more-single", "train-more-multi"),
-    *("twins", "train-twins", "dev-twins", "train-other", "distract", "frontier"),
-)
 
 
 def positive(text: str) -> int:

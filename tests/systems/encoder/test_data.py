@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_bench.datasets.catalog import TRAIN
 from pii_bench.errors import PiiBenchError
-from pii_bench.systems.encoder.data import TRAIN, read_data
+from pii_bench.systems.encoder.data import read_data
 from tests.builders import sample_record, write_lines
 
 if TYPE_CHECKING:
