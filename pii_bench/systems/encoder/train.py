@@ -71,10 +71,10 @@ class Settings:
     unasked: float = 0.25
     patience: int = 2
     half: bool = True
-    augmented: float = 0.35
+    augmented: float = 0.5
     kinds: tuple[str, ...] = DEFAULT
-    joined: float = 0.1
-    cut: float = 0.15
+    joined: float = 0.15
+    cut: float = 0.25
     seed: int = 13
 
 
