@@ -195,7 +195,7 @@ def _format_frontier(brief: FrontierCommission) -> str:
 
 
 OTHER: Final = "train-other"
-OTHER_SIZE: Final = 576
+OTHER_SIZE: Final = 1_344
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,13 +131,20 @@ class Reader:
     ) -> list[FoundEntity]:
         """Return the detected entities with their relevance to a query that is not blank.
 
-        It is 0 for names, and for contact data if the query is not about contacting a person.
+        It is 0 for names, and for contact data that the query contains, or all of it if the query
+        is not about contacting a person.
         """
         reaching = may_need_contact(query)
         several = len({owner for item in found for owner in item.owners}) > 1
         spans: set[Place] = set()
         for item in found:
-            if several if item.type is PiiType.PER else reaching or not is_contact(item.text):
+            if item.type is PiiType.PER:
+                may_be_needed = several
+            elif is_contact(item.text):
+                may_be_needed = reaching and item.text not in query
+            else:
+                may_be_needed = True
+            if may_be_needed:
                 spans.update(item.spans)
         windows = windows_of(self._tokenizer, text, query) if spans else ()
         states = ((window, hidden) for window, hidden, _ in self._run(windows))

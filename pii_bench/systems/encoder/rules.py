@@ -334,8 +334,11 @@ def is_contact(text: str) -> bool:
 
 
 def may_need_contact(query: str) -> bool:
-    """Return True if a query mentions contacting a person, or an addressed item such as a card."""
-    return _REACHING.search(query) is not None
+    """Return True if a query mentions contacting a person, or an addressed item such as a card.
+
+    The words of an e-mail address ("ann@mail.example") do not count.
+    """
+    return _REACHING.search(_CONTACT.sub(" ", query)) is not None
 
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:

@@ -298,6 +298,7 @@ def test_contact_data_are_addresses_and_phone_numbers(text: str, *, expected: bo
         ("Make a label for the parcel.", True),
         ("Is ibuprofen safe with asthma?", False),
         ("How long has he been in this format?", False),
+        ("I am ann@mail.example: how do I close my account?", False),
     ],
 )
 def test_only_a_query_about_reaching_somebody_may_need_them(query: str, *, expected: bool) -> None:
