@@ -338,7 +338,9 @@ def may_need_contact(query: str) -> bool:
 
     The words of an e-mail address ("ann@mail.example") do not count.
     """
-    return _REACHING.search(_CONTACT.sub(" ", query)) is not None
+    # Word by word: a search for addresses takes quadratic time in a long word, such as base64.
+    words = (word for word in query.split() if not is_contact(word))
+    return _REACHING.search(" ".join(words)) is not None
 
 
 def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
