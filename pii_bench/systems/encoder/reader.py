@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -69,7 +70,8 @@ _CLEAR: Final = 0.8
 _PERSON: Final = 0.2
 # Relevance is clipped to [_LEAST, 1 - _LEAST], so that its log-odds are finite.
 _LEAST: Final = 1e-6
-_SPLIT: Final = frozenset("\n\r\t")
+# A line break, a tab, or the gap between two columns.
+_GAP: Final = re.compile(r"[\n\r\t]| {3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +334,10 @@ def decode(
     windows: Iterable[tuple[Window, Floats]],
     transitions: Transitions,
 ) -> list[Labelled]:
-    """Return the spans of the best label sequence, one label per word; none crosses a line.
+    """Return the spans of the best label sequence, one label per word.
 
-    The windows of the text come in order, each with label scores (subwords, labels).
+    No span crosses a line break, a tab or a gap between columns. The windows of the text come in
+    order, each with label scores (subwords, labels).
     """
     words: list[Place] = []
     scores: list[Floats] = []
@@ -361,7 +364,7 @@ def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Lab
             if before != OUTSIDE and spans[-1][1] == start:
                 # Adjacent words without a space, such as 11:42:09, are one entity.
                 spans[-1] = (spans[-1][0], end, spans[-1][2])
-            elif continues and not _SPLIT & set(text[spans[-1][1] : start]):
+            elif continues and not _GAP.search(text, spans[-1][1], start):
                 spans[-1] = (spans[-1][0], end, kind)
             else:
                 spans.append((start, end, kind))

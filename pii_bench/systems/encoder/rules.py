@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.encoder.reader import Labelled
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Version of the rules and of the decoding in `reader`. Raise it with every change to either.
 
 It enters the request hashes, so stored answers of another version are not reused. Pictures enter

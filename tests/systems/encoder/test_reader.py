@@ -71,8 +71,20 @@ def test_a_name_is_left_for_a_clear_reason(
     assert labelled("ab cd", "B-PER", second) == spans
 
 
-def test_no_span_crosses_a_line_and_subwords_have_the_label_of_their_word() -> None:
-    assert labelled("ab\ncd", "B-ORG", "I-ORG") == [(0, 2, PiiType.ORG), (3, 5, PiiType.ORG)]
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("ab\ncd", [(0, 2), (3, 5)]),
+        ("ab\tcd", [(0, 2), (3, 5)]),
+        ("ab   cd", [(0, 2), (5, 7)]),
+        # Two spaces are a slip of the keyboard.
+        ("ab  cd", [(0, 6)]),
+    ],
+)
+def test_no_span_crosses_a_line_or_a_gap_between_columns(
+    text: str, spans: list[tuple[int, int]]
+) -> None:
+    assert labelled(text, "B-ORG", "I-ORG") == [(*span, PiiType.ORG) for span in spans]
 
 
 @pytest.mark.parametrize(
