@@ -50,24 +50,24 @@ ALL_TRAIN := --train train-single train-multi train-more-single train-more-multi
 
 ENCODER := $(BIN)/pii-bench train encoder --head charcnn-crf $(ALL_TRAIN)
 
+# $(call CONTINUE,START,SEED,EPOCHS,LEARNING RATE,OUT) and $(call MEAN,FOLDERS,OUT)
+CONTINUE = $(ENCODER) --start build/encoders/$(1) --seed $(2) --epochs $(3) --learning-rate $(4) --out build/encoders/$(5)
+MEAN = $(ENCODER) --start $(addprefix build/encoders/,$(1)) --epochs 0 --out $(2)
+
 .PHONY: train-encoder
-train-encoder: .venv/.encoder ## Fine-tune the encoder: five hours on two cores; [CAPID=train.jsonl] adds that training file
-	for epochs in 4 6; do \
-	  $(ENCODER) --epochs $$epochs --out build/encoders/first || exit; \
-	done
-	for settings in "29 1 0.0001" "31 1 0.0002" "29 2 0.0002" "31 2 0.0002"; do \
-	  set -- $$settings; \
-	  $(ENCODER) --start build/encoders/first --seed $$1 --epochs $$2 --learning-rate $$3 \
-	    --out build/encoders/seed-$$1-epochs-$$2 || exit; \
-	done
-	$(ENCODER) --start build/encoders/seed-*-epochs-[12] --epochs 0 --out build/encoders/mean
-	from=mean; for settings in "37 1 0.0002" "41 1 0.0002"; do \
-	  set -- $$settings; \
-	  $(ENCODER) --start build/encoders/$$from --seed $$1 --epochs $$2 --learning-rate $$3 \
-	    --out build/encoders/seed-$$1 || exit; \
-	  from=seed-$$1; \
-	done
-	$(ENCODER) --start build/encoders/seed-37 build/encoders/seed-41 --epochs 0 --out data/models/encoder
+train-encoder: .venv/.encoder ## Fine-tune the encoder: about ten hours on two cores; [CAPID=train.jsonl] adds that training file
+	$(ENCODER) --epochs 4 --out build/encoders/first
+	$(ENCODER) --epochs 6 --out build/encoders/first
+	$(call CONTINUE,first,29,1,0.0001,29)
+	$(call CONTINUE,first,31,1,0.0002,31)
+	$(call CONTINUE,first,29,2,0.0002,29-long)
+	$(call CONTINUE,first,31,2,0.0002,31-long)
+	$(call MEAN,29 31 29-long 31-long,build/encoders/mean)
+	$(call CONTINUE,mean,37,1,0.0002,37)
+	$(call CONTINUE,37,41,1,0.0002,41)
+	$(call MEAN,37 41,build/encoders/second-mean)
+	$(call CONTINUE,second-mean,43,1,0.0002,43)
+	$(call MEAN,second-mean 43,data/models/encoder)
 
 .PHONY: heads
 heads: .venv/.encoder ## Fine-tune the encoder with the other heads and run them: two hours; [CAPID=train.jsonl]

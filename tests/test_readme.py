@@ -111,13 +111,12 @@ def test_every_variable_of_make_bench_is_listed() -> None:
 
 def test_make_train_encoder_continues_as_the_shipped_weights_were() -> None:
     record = json.loads((REPOSITORY / "data/models/encoder/training.json").read_text("utf-8"))
-    later = record["start"]
-    (mean,) = later[0]["start"]
-    trained = [each["settings"] for each in (*mean["start"], *later)]
-    recipe = MAKEFILE.partition("\ntrain-encoder:")[2].partition(".PHONY")[0]
+    continued = [log["settings"] for log in record["earlier"].values() if log["start"]]
 
-    assert re.findall(r'"(\d+) (\d+) ([\d.]+)"', recipe) == [
-        (str(each["seed"]), str(each["epochs"]), str(each["learning_rate"])) for each in trained
+    assert re.findall(r"\(call CONTINUE,[\w-]+,(\d+),(\d+),([\d.]+),", MAKEFILE) == [
+        (str(each["seed"]), str(each["epochs"]), str(each["learning_rate"]))
+        for each in continued
+        if each["epochs"]
     ]
 
 

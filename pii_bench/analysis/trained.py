@@ -57,7 +57,7 @@ def read_trained(folder: Path) -> Trained:
             frozen=settings["frozen"],
             augmented=", ".join(settings["kinds"]),
             train=_counted(data["train"]),
-            epochs=_epochs(log),
+            epochs=_epochs(log, log["earlier"]),
             dev=_counted(data["dev"]),
             strict_f1=dev["strict"],
             ent_f1=dev["entity"],
@@ -70,10 +70,10 @@ def read_trained(folder: Path) -> Trained:
         raise InputFileError(path, f"is no log of `pii-bench train encoder`: {error!r}") from error
 
 
-def _epochs(log: dict[str, Any]) -> int:
+def _epochs(log: dict[str, Any], earlier: dict[str, Any]) -> int:
     """Return the epochs of a log, plus the most epochs among the weights that it started from."""
     own = round(log["history"][-1]["epoch"]) if log["history"] else 0
-    return own + max(map(_epochs, log.get("start", ())), default=0)
+    return own + max((_epochs(earlier[weights], earlier) for weights in log["start"]), default=0)
 
 
 def _counted(datasets: dict[str, int]) -> str:

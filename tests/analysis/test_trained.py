@@ -19,7 +19,9 @@ _LOG = {
         "dev": {"dev-single": 120, "held out of capid:../other/train.jsonl": 200},
     },
     "dev": {"strict": 0.75, "entity": 0.875, "query": 0.5, "h": 0.625, "score": 2.75},
+    "start": [],
     "history": [{"epoch": 1.0}, {"epoch": 2.0}],
+    "earlier": {},
 }
 
 
@@ -48,8 +50,11 @@ def test_a_row_says_what_was_learnt_from_and_how_good_it_is(weights: Path) -> No
 
 
 def test_epochs_before_the_start_count(weights: Path) -> None:
-    before = {**_LOG, "history": [{"epoch": 4.0}]}
-    mean = {**_LOG, "history": [], "start": [{**_LOG, "start": [before]}, before]}
+    earlier = {
+        "first": {**_LOG, "history": [{"epoch": 4.0}]},
+        "second": {**_LOG, "start": ["first"]},
+    }
+    mean = {**_LOG, "history": [], "start": ["second", "first"], "earlier": earlier}
     (weights / "training.json").write_text(json.dumps(mean), encoding="utf-8")
 
     assert read_trained(weights).epochs == 6

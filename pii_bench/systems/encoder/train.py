@@ -381,21 +381,26 @@ def train(
             "dev": {name: len(samples) for name, samples in data.dev.items()},
         },
         "settings": asdict(settings),
-        "start": [_log_of(folder) for folder in start],
+        "start": [Reader(folder).sha256 for folder in start],
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
+        "earlier": _earlier(start),
     }
     write_whole(out / LOG, json.dumps(log, indent=1) + "\n")
     return measured
 
 
-def _log_of(folder: Path) -> dict[str, Any]:
-    """Return the training log of an encoder with the hash of its weights."""
-    try:
-        log: dict[str, Any] = json.loads((folder / LOG).read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputFileError(folder / LOG, "cannot be read") from error
-    return {"weights": Reader(folder).sha256, **log}
+def _earlier(start: Sequence[Path]) -> dict[str, Any]:
+    """Return the logs of all the trainings before, by the hash of the weights."""
+    logs: dict[str, Any] = {}
+    for folder in start:
+        try:
+            log = json.loads((folder / LOG).read_bytes())
+        except (OSError, ValueError) as error:
+            raise InputFileError(folder / LOG, "cannot be read") from error
+        logs |= log.pop("earlier")
+        logs[Reader(folder).sha256] = log
+    return logs
 
 
 def _pretrained(checkpoint: Path, work: Path) -> tuple[Any, Path]:

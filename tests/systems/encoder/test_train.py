@@ -165,13 +165,14 @@ def test_training_goes_on_from_a_trained_encoder(
 
     assert main([*arguments, "--out", str(second), "--start", str(first)]) == 0
     log = json.loads((second / "training.json").read_text(encoding="utf-8"))
-    (started_from,) = log["start"]
-    assert started_from["weights"] == Reader(first).sha256
-    assert started_from["settings"]["epochs"] == 1
+    assert log["start"] == [Reader(first).sha256] == [*log["earlier"]]
+    assert log["earlier"][Reader(first).sha256]["settings"]["epochs"] == 1
 
     mean = tmp_path / "mean"
     started = ["--start", str(first), str(second), "--epochs", "0", "--out", str(mean)]
     assert main([*arguments, *started]) == 0
+    log = json.loads((mean / "training.json").read_text(encoding="utf-8"))
+    assert log["start"] == [Reader(first).sha256, Reader(second).sha256] == [*log["earlier"]]
     found, one, other = (np.load(folder / "heads.npz") for folder in (mean, first, second))
     for name in ("relevance.0.weight", "distance"):
         assert found[name] == pytest.approx((one[name] + other[name]) / 2, abs=1e-6)
