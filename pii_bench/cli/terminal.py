@@ -121,7 +121,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def formatted(value: float | None, form: str, unknown: str = "") -> str:
-    """Return a number in a format such as `.3f`, or what stands for an unknown one."""
+    """Return a number in a format such as `.3f`, or `unknown`."""
     return unknown if value is None else format(value, form)
 
 

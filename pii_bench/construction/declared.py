@@ -41,7 +41,7 @@ REASONS: Final[Mapping[str, str]] = {
     "paragraphs; the query points by relation",
     "conditions": "the request forbids or demands a fact, or changes one: "
     '"if I registered at my mother\'s instead", "leave my illness out of it"',
-    "length": "3,000 to 10,000 characters of thread, file or minutes; the matter stands in "
+    "length": "3,000 to 10,000 characters of thread, file or minutes; the facts are in "
     "two places far apart",
     "forms": "values in words, split over lines, with typos, in another script or language, "
     "in tables, in signatures and quoted e-mail headers",

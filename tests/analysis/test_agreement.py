@@ -173,7 +173,7 @@ def test_our_sets_are_compared_with_those_of_others_over_all_that_read_the_query
     figures = [
         *systems("single", 0.8, 0.5, 0.4),
         *systems("capid-12345678", 0.4, 0.5, 0.2),
-        # Neither a set of ours beside another, nor a system that does not read.
+        # Neither pairs of our own sets, nor systems that do not read the query.
         *systems("multi", 0.8),
         *systems("single+multi", 0.8, 0.5, 0.4),
         headline(0.9, "single", model="gold", strategy="all"),

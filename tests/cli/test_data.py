@@ -131,7 +131,7 @@ def test_the_measures_are_printed_and_written_into_the_readme(data: Path, capsys
     # Each query needs one of two choices: all of them have precision 1/2 and recall 1.
     expected = ["0.667", "0.667", "≤ 0.750", "yes"]
     assert figures["F1 of `all` on gold entities without names"] == expected
-    # lives, in, and what stands for name, age and town
+    # lives, in, and the placeholders of name, age and town
     assert figures["distinct words"][:2] == ["5", "5"]
 
 

@@ -102,7 +102,7 @@ def test_submitted_or_interrupted_requests_are_not_paid_again_as_single_calls(
     )
     assert (read_folder(Path()), len(batches.requests)) == (before, calls)
 
-    # The submission was interrupted: nobody knows whether the batch exists.
+    # The submission was interrupted: whether the batch exists is unknown.
     path.write_text(re.sub(r'"id": ".*?"', '"id": null', path.read_text()))
     assert detect(batches) == 2
     message = "detection on demo: 2 samples may be in batches that were submitted before: "

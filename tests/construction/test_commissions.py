@@ -122,7 +122,7 @@ def decks(draw: st.DrawFn) -> tuple[int, dict[PiiType, int]]:
 
 
 @given(decks(), st.integers(0, 999))
-def test_counts_are_exact_and_nobody_has_more_entities_than_categories(
+def test_counts_are_exact_and_no_person_has_more_entities_than_categories(
     deck: tuple[int, dict[PiiType, int]], seed: int
 ) -> None:
     people, counts = deck
@@ -135,7 +135,7 @@ def test_counts_are_exact_and_nobody_has_more_entities_than_categories(
 
 
 def test_a_type_of_which_everybody_has_all_categories() -> None:
-    # Three categories of place each, so that nobody may have a fourth.
+    # Three categories of place each, so that no person may have a fourth.
     counts = {PiiType.PER: 10, PiiType.LOC: 30, PiiType.DEM: 20}
     dealt = allot_types(10, counts, Random(1))
     assert all(own.count(PiiType.LOC) == 3 for own in dealt)

@@ -122,7 +122,7 @@ def measure_memory(runner: Runner, runs: int) -> Mapping[int, float]:
 
 
 def measure_scorers(cases: Path, peers: Path) -> list[report.Judged]:
-    """Seconds and findings of our scorer beside the peers'."""
+    """Seconds and findings of our scorer and of the peers'."""
     counts = write_cases(cases)
     judged = []
     for what, kind, peer in _JUDGES:

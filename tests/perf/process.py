@@ -35,7 +35,7 @@ def run(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping
         command: program and arguments.
         folder: where it runs.
         log: the file.
-        environment: variables beside ours.
+        environment: further variables.
 
     Raises:
         RuntimeError: it failed.

@@ -106,7 +106,7 @@ def render(
         contestants: those that ran.
         costs: by contestant's name and calls at a time.
         memory: MiB by number of samples.
-        judged: the scorer beside its peers.
+        judged: the scorer and its peers.
         load: of the machine before.
     """
     requests = max(memory)

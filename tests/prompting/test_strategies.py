@@ -399,7 +399,7 @@ def test_the_schema_of_an_answer(strategy: Strategy, name: str, answer: dict[str
     schema = answer_schema(strategy, ["AGE", "SEX"])
 
     assert schema.name == name
-    # In this order: reasoning stands before the answer.
+    # In this order: reasoning comes before the answer.
     assert json.dumps(instance(schema.schema)) == json.dumps(answer)
 
 

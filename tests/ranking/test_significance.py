@@ -350,7 +350,7 @@ BETTER_ON_SIX = [0.6] * 6 + [0.5] * 34
         # 5 or 6 of 40 samples differ, all the same way: p is 2 / 2^5 or 2 / 2^6.
         ([[0.6] * 5 + [0.5] * 35, 0.5], [1, 1]),
         ([BETTER_ON_SIX, 0.5], [1, 2]),
-        # With two pairs of p = 1 beside it, p = 2 / 2^6 = 0.031 is corrected to 0.094.
+        # Together with two pairs of p = 1, p = 2 / 2^6 = 0.031 is corrected to 0.094.
         ([BETTER_ON_SIX, 0.5, BETTER_ON_SIX], [1, 1, 1]),
         # A mean of 0.525 that differs from neither of the two that differ.
         ([0.55, [0.0, 1.0] * 19 + [1.0, 1.0], 0.5], [1, 1, 2]),

@@ -271,9 +271,7 @@ def test_every_reference_run_of_queries_has_the_detection_for_masking(tmp_path: 
     assert [run.manifest for run in answers if run.detection is None] == []
 
 
-def test_of_recorded_answers_nobody_knows_who_was_sent_the_text(
-    runs: Path, dataset: Dataset
-) -> None:
+def test_who_received_the_text_of_recorded_answers_is_unknown(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN}, model="replay/answers")
 
     assert [row.unmasked_text_to for row in rows(runs).values()] == [UNKNOWN_RECIPIENT]

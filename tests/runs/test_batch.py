@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pii_bench.runs.records import RunRecord
 
 
-def test_one_job_answers_all_samples_and_a_second_run_calls_nobody(bench: Bench) -> None:
+def test_one_job_answers_all_samples_and_a_second_run_makes_no_call(bench: Bench) -> None:
     bench.run()
 
     assert bench.service.submitted == [IDS]

@@ -188,7 +188,7 @@ class TestReadable:
                 "I'm a male, m, 5 m; 7 p.m. from m-commerce", "m", ["m", "m"], id="very short: m"
             ),
             pytest.param("Female from Fife", "F", [], id="very short: initial of words"),
-            pytest.param("32/F and F/32", "F", ["F", "F"], id="very short: beside a slash"),
+            pytest.param("32/F and F/32", "F", ["F", "F"], id="very short: next to a slash"),
             pytest.param("e-mail, e.g. this", "e", [], id="very short: in abbreviations"),
             pytest.param(
                 "5, not 3.5 nor 5,000 nor 2024-05-5 nor 15", "5", ["5"], id="very short: in numbers"
@@ -227,7 +227,7 @@ class TestReadable:
                 "Dalrymple-Lee, @dalrymple_84, dalrymple@x.org, Dalrymple's",
                 "Dalrymple",
                 ["Dalrymple", "dalrymple", "dalrymple", "Dalrymple"],
-                id="beside signs and underscores",
+                id="next to signs and underscores",
             ),
             pytest.param(
                 "Ann Ann Ann Lee", "Ann Ann", ["Ann Ann Ann"], id="overlapping occurrences"

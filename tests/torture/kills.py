@@ -59,7 +59,7 @@ def kill_chats(folder: Path) -> Iterator[Trial]:
                     broken = str(error)
             checks = {
                 f"nothing is lost, duplicated or asked again {broken}".strip(): not broken,
-                "the files are those of a run that nobody disturbed": (
+                "the files are those of an undisturbed run": (
                     finish(server, results, _SAMPLES) == undisturbed
                 ),
             }
@@ -95,7 +95,7 @@ def kill_batches(folder: Path) -> Iterator[Trial]:
     for number in count():
         killed, answers, jobs = _batch_run(folder / f"killed-{number}", moments, kills=3)
         checks = {
-            "the answers are those of a run that nobody disturbed": answers == undisturbed,
+            "the answers are those of an undisturbed run": answers == undisturbed,
             "no request is submitted twice": jobs == 1,
         }
         yield from (Trial.of(f"run {number}, kill {kill + 1}", checks) for kill in range(killed))
@@ -169,7 +169,7 @@ def crash_batches(folder: Path) -> Iterator[Trial]:
             name,
             {
                 "no request is submitted twice": bench.service.submitted == [IDS],
-                "the file is that of a run that nobody disturbed": (
+                "the file is that of an undisturbed run": (
                     bench.files.responses.read_bytes() == expected
                 ),
             },

@@ -70,7 +70,7 @@ def usage_bodies(provider: str) -> dict[str, Body]:
         "negative": (-1_000_000, -1_000_000),
         "negative input": (-1_000_000, 7),
         "zero": (0, 0),
-        "zero output beside a text": (11, 0),
+        "zero output with a text": (11, 0),
         "400 digits": (GIANT, GIANT),
         "400 digits below zero": (-GIANT, -GIANT),
         "fractions": (0.5, 0.5),
@@ -150,8 +150,8 @@ def transports(provider: str) -> dict[str, Reply]:
     return {
         "gzip of 1 GB": Reply(body=_bomb(), headers={"Content-Encoding": "gzip"}),
         "gzip that is none": Reply(body=whole, headers={"Content-Encoding": "gzip"}),
-        "an encoding that nobody knows": Reply(body=whole, headers={"Content-Encoding": "x"}),
-        "a character set that nobody knows": Reply(
+        "an unknown encoding": Reply(body=whole, headers={"Content-Encoding": "x"}),
+        "an unknown character set": Reply(
             body=whole, headers={"Content-Type": "application/json; charset=x"}
         ),
         "a connection that breaks": RESET,

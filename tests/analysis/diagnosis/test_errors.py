@@ -144,7 +144,7 @@ def test_what_is_chosen_may_be_hidden_with_a_longer_text() -> None:
 
 
 def test_what_is_detected_at_another_place_than_annotated_is_missed() -> None:
-    # The annotation has the 32 of a longer number, which nobody takes for an age.
+    # The annotation has the 32 of a longer number, which is no age.
     age = Entity("32", "DEM", "Age", spans=((0, 2), (9, 11)))
     sample = Sample("s1", "32, of 1.32.", "Who?", (Subject("A", (age,)),), related=())
 

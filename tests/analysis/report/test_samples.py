@@ -116,7 +116,7 @@ def test_texts_that_the_scorer_takes_as_one_have_one_number() -> None:
     answered = answers((found,), ("32", " 32 ", " "))
     sample, answer, vocabulary = encoded(answered, description="Ann Lee is 32. 32!")
 
-    # A text is marked wherever it stands, but gold where it is annotated.
+    # A text is marked wherever it occurs, but gold where it is annotated.
     assert sample["t"] == [[0, 7], [11, 13, 15, 17]]
     assert sample["g"][1][-1] == [11, 13]
     assert answer["d"] == [[0, 0, 1, 7]]

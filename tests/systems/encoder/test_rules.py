@@ -148,7 +148,7 @@ def test_names_only_grow_and_never_overlap(text: str, data: st.DataObject) -> No
 
 
 def parts_found(text: str, *names: str) -> list[str]:
-    """What is found beside the names, each at its first place in the text."""
+    """What is found besides the names, each at its first place in the text."""
     spans = sorted((text.index(name), text.index(name) + len(name), PiiType.PER) for name in names)
     found = with_parts_of_names(text, spans)
     assert found == sorted(found)
