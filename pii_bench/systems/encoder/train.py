@@ -336,6 +336,10 @@ def train(
     reader = JointReader(encoder, settings.head, frozen=settings.frozen)
     if start:
         restore(reader, *start)
+    before = [(Reader(folder).sha256, *_read_log(folder)) for folder in start]
+    earlier: dict[str, Any] = {}
+    for weights, own, older in before:
+        earlier |= {**older, weights: own}
     arguments = TrainingArguments(
         output_dir=str(work),
         per_device_train_batch_size=settings.batch,
@@ -381,26 +385,22 @@ def train(
             "dev": {name: len(samples) for name, samples in data.dev.items()},
         },
         "settings": asdict(settings),
-        "start": [Reader(folder).sha256 for folder in start],
+        "start": [weights for weights, *_ in before],
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
-        "earlier": _earlier(start),
+        "earlier": earlier,
     }
     write_whole(out / LOG, json.dumps(log, indent=1) + "\n")
     return measured
 
 
-def _earlier(start: Sequence[Path]) -> dict[str, Any]:
-    """Return the logs of all the trainings before, by the hash of the weights."""
-    logs: dict[str, Any] = {}
-    for folder in start:
-        try:
-            log = json.loads((folder / LOG).read_bytes())
-        except (OSError, ValueError) as error:
-            raise InputFileError(folder / LOG, "cannot be read") from error
-        logs |= log.pop("earlier")
-        logs[Reader(folder).sha256] = log
-    return logs
+def _read_log(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the log of an encoder and those of the trainings before it, by hash of the weights."""
+    try:
+        log = json.loads((folder / LOG).read_bytes())
+        return log, log.pop("earlier")
+    except (OSError, ValueError, LookupError) as error:
+        raise InputFileError(folder / LOG, "cannot be read") from error
 
 
 def _pretrained(checkpoint: Path, work: Path) -> tuple[Any, Path]:
