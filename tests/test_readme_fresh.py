@@ -56,6 +56,7 @@ def test_the_lines_of_the_command_run_in_order(tmp_path: Path) -> None:
     output = bash("\n".join(ours), tmp_path, PATH=path, PYTHONPATH=str(REPOSITORY))
 
     assert [line.split()[:2] for line in ours if "pii-bench" in line.split()[0]] == [
+        ["pii-bench", "run"],
         ["pii-bench", "mask"],
         ["pii-bench", "mask"],
     ]
