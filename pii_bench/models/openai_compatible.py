@@ -187,7 +187,7 @@ def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, An
 def _status_inside(body: Any) -> int | None:
     """Return the status of an error that has HTTP status 200, as OpenRouter sends them.
 
-    Its `code` is its HTTP status. None if `body` is no such error.
+    Its `code` is the status that it should have had. None if `body` is no such error.
     """
     match body:
         case {"choices": [_, *_]}:
