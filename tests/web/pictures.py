@@ -102,7 +102,7 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         names |= dict.fromkeys(ANNOTATORS, Role.ANNOTATOR)
         for name, role in names.items():
             add_account(database, name, role, PASSWORD)
-        secrets = {name: begin_session(database, server.account(name), 1) for name in names}
+        secrets = {name: begin_session(database, server.account(name)) for name in names}
         browsers = {name: server.browser(name) for name in names}
 
         whole = load_dataset("multi")

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 import pii_bench
 from pii_bench.masking import unmask
 from pii_bench.web import mask
-from pii_bench.web.settings import Settings
+from pii_bench.web.settings import MOST_BYTES, MOST_CHARACTERS, Settings
 from pii_bench.web.uploads import Upload
 from tests.web.letters import LETTER, docx
 from tests.web.server import Server
@@ -168,7 +168,7 @@ def test_a_stream_from_another_site_or_without_login_is_refused(
 
 
 def test_a_text_that_is_too_long_is_refused(local: Server) -> None:
-    most = local.web.settings.most_characters
+    most = MOST_CHARACTERS
     program = local.program()
 
     for path, body in (
@@ -248,7 +248,7 @@ def test_an_unknown_or_too_large_file_is_refused(local: Server) -> None:
     status, value = drop(browser, ".exe", b"MZ")
     assert status == 400
     assert "this kind of file cannot be read" in str(value["error"])
-    large = b"x" * (local.web.settings.most_bytes + 1)
+    large = b"x" * (MOST_BYTES + 1)
     assert browser.post("/mask/file", content=large).status_code == 413
 
 
