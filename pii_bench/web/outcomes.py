@@ -340,13 +340,16 @@ def _mark_agreements(answers: Iterable[_Answer]) -> tuple[Agreement, _ByAspect]:
     ballots: dict[str, list[Ballot]] = {aspect: [] for aspect in ASPECTS}
     for stored, group in groupby(answers, key=lambda answer: answer[0]):
         tasks = [task for _, task in group]
-        name, text = stored.name, stored.sample.description
+        text = stored.sample.description
         versions = align_persons(text, [marks_of(stored, task) for task in tasks])
-        marks = dict(zip((task.annotator for task in tasks), versions, strict=True))
-        owners += ballots_on_owners(name, text, marks)
         for aspect in ASPECTS:
-            for annotator, own in marks.items():
-                ballots[aspect].append(ballot_of_marks(name, annotator, text, own, aspect))
+            own = [
+                ballot_of_marks(stored.name, task.annotator, text, marks, aspect)
+                for task, marks in zip(tasks, versions, strict=True)
+            ]
+            ballots[aspect] += own
+            if aspect == "person":
+                owners += ballots_on_owners(own)
     by_aspect = {aspect: agreement_by_value(own) for aspect, own in ballots.items()}
     return agreement(owners), by_aspect
 
