@@ -113,6 +113,7 @@ def _serve(settings: Settings) -> None:
     import uvicorn
 
     from pii_bench.web.app import create_app
+    from pii_bench.web.settings import MOST_BYTES
 
     app = create_app(settings)
     # uvicorn would end the process with its own exit code if it could not bind the port.
@@ -127,7 +128,7 @@ def _serve(settings: Settings) -> None:
             access_log=False,
             log_level="warning",
             server_header=False,
-            ws_max_size=settings.most_bytes,
+            ws_max_size=MOST_BYTES,
         )
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])

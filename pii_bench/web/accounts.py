@@ -35,6 +35,7 @@ LOCAL_NAME: Final = "local"
 SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 200
 COOKIE: Final = "pii_bench_session"
+SESSION_SECONDS: Final = 7 * 86400
 
 _LOCAL_CSRF_FACT: Final = "local-csrf"
 _MOST_TOKENS: Final = 20
@@ -173,11 +174,6 @@ def list_accounts(database: Database) -> Sequence[Account]:
         return [Account(row.id, row.name, Role(row.role)) for row in connection.execute(query)]
 
 
-def has_owner(database: Database) -> bool:
-    """Return True if an owner can log in."""
-    return any(account.role is Role.OWNER for account in list_accounts(database))
-
-
 def local_owner(database: Database) -> User:
     """Return the user of a server without accounts; the CSRF token survives a restart."""
     account = select(ACCOUNTS.c.id).where(ACCOUNTS.c.name == LOCAL_NAME)
@@ -193,14 +189,14 @@ def local_owner(database: Database) -> User:
         return User(account_id, LOCAL_NAME, Role.OWNER, connection.scalars(token).one())
 
 
-def begin_session(database: Database, account: Account, days: int) -> str:
+def begin_session(database: Database, account: Account) -> str:
     """Open a session, delete expired ones, and return the value of its cookie."""
     secret, now = secrets.token_urlsafe(32), time.time()
     row = {
         "key": _hash(secret),
         "account_id": account.id,
         "csrf_token": secrets.token_urlsafe(32),
-        "expires": now + days * 86400.0,
+        "expires": now + SESSION_SECONDS,
     }
     database.write(delete(SESSIONS).where(SESSIONS.c.expires < now), insert(SESSIONS).values(**row))
     return secret

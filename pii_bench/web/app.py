@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 import pii_bench
 from pii_bench.errors import PiiBenchError
 from pii_bench.web import annotate, mask, people, project_pages, proxy, review_pages
-from pii_bench.web.accounts import has_owner, local_owner
+from pii_bench.web.accounts import Role, list_accounts, local_owner
 from pii_bench.web.database import Database
 from pii_bench.web.masker import Masker
 from pii_bench.web.middleware import BodyLimit, Guard
@@ -54,7 +54,8 @@ def create_app(settings: Settings) -> FastAPI:
             does not exist, or its key is missing.
     """
     database = Database(settings.database)
-    if not settings.is_loopback and not has_owner(database):
+    roles = [account.role for account in list_accounts(database)]
+    if not settings.is_loopback and Role.OWNER not in roles:
         raise PiiBenchError(
             f"other machines can reach {settings.host}, but no owner has an account: make one "
             "first with `pii-bench serve --add-owner NAME`, or bind to 127.0.0.1"
@@ -81,7 +82,7 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(
                 TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts, www_redirect=False
             ),
-            Middleware(BodyLimit, most=settings.most_bytes),
+            Middleware(BodyLimit),
         ],
         # Both pages load scripts from other sites.
         docs_url=None,

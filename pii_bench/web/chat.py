@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pii_bench.masking import MaskedSpan
     from pii_bench.runs.mask_text import Answers
 
+    # A list or an object, and the index or key of a text in it.
+    _Place = tuple[Any, Any]
+
 _NUMBERS: Final = frozenset(
     {
         *("stream", "n", "seed", "temperature", "top_p", "presence_penalty", "frequency_penalty"),
@@ -51,29 +54,6 @@ _JSON_VALUE: Final = re.compile(r'"(?P<string>(?:[^"\\]|\\.)*)"|(?P<number>-?\d[
 
 class ChatError(PiiBenchError):
     """A chat that cannot be masked completely and is not forwarded."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text of a request, at `holder[key]`."""
-
-    holder: dict[str, Any] | list[Any]
-    key: Any
-
-    def edit(self, edit: Callable[[str], str]) -> None:
-        """Replace the text by its edited form; see `_edit`."""
-        self.holder[self.key] = _edit(self.holder[self.key], edit)
-
-    def read(self) -> str:
-        """Return the text without the escapes of JSON."""
-        parts: list[str] = []
-
-        def collect(part: str) -> str:
-            parts.append(part)
-            return part
-
-        _edit(self.holder[self.key], collect)
-        return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +90,13 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
         raise ChatError("'messages' must be a list of messages")
     texts, query = [], ""
     for message in messages:
-        own = [text.read() for text in _texts(message)]
+        own = [_read(holder[key]) for holder, key in _places(message)]
         texts += own
         if own and message["role"] == "user":
             query = _BETWEEN.join(own)
     if not query.strip():
         raise ChatError("there is no message of the user: what is asked decides what is masked")
-    texts += [text.read() for text in _stops(body)]
+    texts += [_read(stops[n]) for stops, n in _stops(body)]
     return Chat(body, _BETWEEN.join(texts), query)
 
 
@@ -125,8 +105,8 @@ def mask_chat(chat: Chat, answers: Answers) -> tuple[dict[str, Any], dict[str, t
     body = copy.deepcopy(chat.body)
     masked = mask(chat.text, answers.entities, answers.needed or ())
     tagger = _Tagger(masked.spans)
-    for text in chain(*map(_texts, body["messages"]), _stops(body)):
-        text.edit(tagger.take)
+    for holder, key in chain(*map(_places, body["messages"]), _stops(body)):
+        holder[key] = _edit(holder[key], tagger.take)
         tagger.take(_BETWEEN)
     return body, dict(masked.mapping)
 
@@ -180,6 +160,18 @@ def _edit(text: str, edit: Callable[[str], str]) -> str:
     return "".join([*parts, text[end:]])
 
 
+def _read(text: str) -> str:
+    """Return a text without the escapes of JSON."""
+    parts: list[str] = []
+
+    def collect(part: str) -> str:
+        parts.append(part)
+        return part
+
+    _edit(text, collect)
+    return "".join(parts)
+
+
 def _is_json(text: str) -> bool:
     """Return whether a text is a JSON object, array or string."""
     try:
@@ -189,8 +181,8 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def _texts(message: object) -> Iterator[_Text]:
-    """Yield the texts of a message, and remove the speaker's name from it."""
+def _places(message: object) -> Iterator[_Place]:
+    """Yield the places of a message's texts, and remove the speaker's name from it."""
     others = {"name", "tool_calls", *_ANSWER_TEXTS}
     message = _check(message, "a message", words={"role", "tool_call_id"}, others=others)
     if message.get("role") not in _ROLES:
@@ -199,9 +191,10 @@ def _texts(message: object) -> Iterator[_Text]:
     for key in _ANSWER_TEXTS:
         value = message.get(key)
         if isinstance(value, str):
-            yield _Text(message, key)
+            yield message, key
         elif isinstance(value, list) and key == "content":
-            yield from map(_part, value)
+            for part in value:
+                yield _part(part), "text"
         elif value is not None:
             raise ChatError(f"{key!r} of a message must be text")
     calls = message.get("tool_calls") or []
@@ -213,18 +206,18 @@ def _texts(message: object) -> Iterator[_Text]:
             raise ChatError("a tool call must be of a function with arguments")
         _check(call, "a tool call", numbers={"index"}, words={"id", "type"}, others={"function"})
         _check(function, "the function of a tool call", words={"name"}, others={"arguments"})
-        yield _Text(function, "arguments")
+        yield function, "arguments"
 
 
-def _part(part: object) -> _Text:
+def _part(part: object) -> dict[str, Any]:
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind != "text" or not isinstance(part.get("text"), str):
         raise ChatError("a message holds content other than text, which cannot be masked")
-    return _Text(_check(part, "a part of a message", others={"type", "text"}), "text")
+    return _check(part, "a part of a message", others={"type", "text"})
 
 
-def _stops(body: dict[str, Any]) -> Iterator[_Text]:
-    """Yield the texts at which the answer stops, and make a list of a single one."""
+def _stops(body: dict[str, Any]) -> Iterator[_Place]:
+    """Yield the places of the texts at which the answer stops, and make a list of a single one."""
     stop = body.get("stop")
     if isinstance(stop, str):
         stop = body["stop"] = [stop]
@@ -233,7 +226,7 @@ def _stops(body: dict[str, Any]) -> Iterator[_Text]:
     if not isinstance(stop, list) or not all(isinstance(each, str) for each in stop):
         raise ChatError("'stop' must be text or a list of texts")
     for place in range(len(stop)):
-        yield _Text(stop, place)
+        yield stop, place
 
 
 def _check(

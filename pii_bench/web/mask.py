@@ -21,7 +21,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, Field, ValidationError
-from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 import pii_bench
@@ -37,6 +36,7 @@ from pii_bench.web import state
 from pii_bench.web.masker import PIECE, BusyError, joined
 from pii_bench.web.pages import page
 from pii_bench.web.security import CurrentUser
+from pii_bench.web.settings import MOST_BYTES, MOST_CHARACTERS
 from pii_bench.web.uploads import Limits, endings, read_upload
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ KINDS: Final = {
 """The names of the types on the page."""
 
 Text = Annotated[str, Field(max_length=200_000)]
-"""A text in a request; the server's own limit (`Settings.most_characters`) may be lower."""
+"""A text in a request; the server's own limit (`MOST_CHARACTERS`) may be lower."""
 
 
 class Entity(BaseModel):
@@ -181,8 +181,8 @@ def mask_page(request: Request, _: CurrentUser) -> Response:
             if recipient != THIS_MACHINE
         ],
         host=None if web.settings.is_loopback else request.url.hostname,
-        most_characters=web.settings.most_characters,
-        most_bytes=web.settings.most_bytes,
+        most_characters=MOST_CHARACTERS,
+        most_bytes=MOST_BYTES,
         piece=PIECE,
     )
 
@@ -197,10 +197,9 @@ async def read_file(
     web = state.of(request)
     if web.uploads.statistics().tasks_waiting >= MOST_WAITING_FILES:
         raise BusyError("too many files wait: try again in a minute")
-    limits = Limits(characters=web.settings.most_characters)
     async with web.uploads:
         data = await request.body()
-        upload = await run_in_threadpool(read_upload, x_file_ending, data, limits)
+        upload = await run_in_threadpool(read_upload, x_file_ending, data, Limits())
     return JSONResponse({"text": upload.text, "notes": list(upload.notes)})
 
 
@@ -213,7 +212,7 @@ async def mask_one(request: Request, body: MaskRequest, _: CurrentUser) -> Maske
 @router.post("/mask/batch")
 async def mask_batch(request: Request, body: BatchRequest, _: CurrentUser) -> Batch:
     """Mask several texts; their total length must not exceed the limit of one text."""
-    _check_length(request, sum(len(single.text) for single in body.requests))
+    _check_length(sum(len(single.text) for single in body.requests))
 
     async def mask_or_fail(single: MaskRequest) -> Masked | BatchFailure:
         try:
@@ -227,7 +226,7 @@ async def mask_batch(request: Request, body: BatchRequest, _: CurrentUser) -> Ba
 @router.post("/detect")
 async def detect(request: Request, body: DetectRequest, _: CurrentUser) -> Detected:
     """Find PII in a text."""
-    _check_length(request, len(body.text))
+    _check_length(len(body.text))
     masker = state.of(request).masker
     answers = await masker.answers(body.text, None)
     return Detected(
@@ -237,9 +236,9 @@ async def detect(request: Request, body: DetectRequest, _: CurrentUser) -> Detec
 
 
 @router.post("/unmask")
-def unmask_one(request: Request, body: UnmaskRequest, _: CurrentUser) -> Unmasked:
+def unmask_one(body: UnmaskRequest, _: CurrentUser) -> Unmasked:
     """Replace the tags of an answer by the masked texts."""
-    _check_length(request, len(body.text))
+    _check_length(len(body.text))
     mapping = {tag: tuple(texts) for tag, texts in body.mapping.items()}
     return Unmasked(
         text=unmask(body.text, mapping),
@@ -284,7 +283,7 @@ def metrics(request: Request, _: CurrentUser) -> Response:
 
 
 async def _masked(request: Request, body: MaskRequest) -> Masked:
-    _check_length(request, len(body.text))
+    _check_length(len(body.text))
     if body.entities is not None:
         pairs = [(entity.text, entity.type) for entity in body.entities]
         return await run_in_threadpool(masked_text, body.text, pairs, tuple(body.keep))
@@ -298,14 +297,14 @@ async def _stream(socket: WebSocket) -> None:
     except TimeoutError:
         raise HTTPException(408, "Nothing was asked.") from None
     # JSON writes a character in up to 6.
-    _check_length(socket, len(message) // 6)
+    _check_length(len(message) // 6)
     try:
         body = MaskRequest.model_validate_json(message)
     except ValidationError as error:
         # Pydantic's messages would quote the text.
         fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
         raise PiiBenchError(f"not a request as /mask takes it: {fields or 'JSON'}") from None
-    _check_length(socket, len(body.text))
+    _check_length(len(body.text))
     received, end = [], 0
     masker = state.of(socket).masker
     count = len(pieces(body.text, PIECE))
@@ -321,10 +320,11 @@ async def _stream(socket: WebSocket) -> None:
     await socket.send_json({"result": result.model_dump()})
 
 
-def _check_length(connection: HTTPConnection, length: int) -> None:
-    most = state.of(connection).settings.most_characters
-    if length > most:
-        raise HTTPException(413, f"The text has {length} characters; at most {most} are read.")
+def _check_length(length: int) -> None:
+    if length > MOST_CHARACTERS:
+        raise HTTPException(
+            413, f"The text has {length} characters; at most {MOST_CHARACTERS} are read."
+        )
 
 
 def masked_text(

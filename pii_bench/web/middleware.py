@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
 import pii_bench
+from pii_bench.web.settings import MOST_BYTES
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -113,14 +114,13 @@ class Guard:
 
 
 class BodyLimit:
-    """Middleware that answers 413 to a request whose body has more than `most` bytes.
+    """Middleware that answers 413 to a request whose body has more than `MOST_BYTES`.
 
     That of FastAPI (`max_body_size`) ignores the handlers of `pages`.
     """
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -130,8 +130,8 @@ class BodyLimit:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._most:
-                raise HTTPException(413, f"The request is too large: at most {self._most:,} bytes.")
+            if received > MOST_BYTES:
+                raise HTTPException(413, f"The request is too large: at most {MOST_BYTES:,} bytes.")
             return message
 
         await self._app(scope, receive_within_limit, send)

@@ -116,35 +116,19 @@ def choice_of(stored: StoredSample, task: Task) -> Choice:
 
 
 def after_change(connection: Connection, project: Project, task: Task) -> None:
-    """Record an outcome if all annotators of the sample have finished, or what is decided on it.
+    """Record the outcome of a sample if all its annotators have finished.
 
     A sample whose adjudicator changes a decision without finishing it is in dispute again.
     """
     stored = find_sample(connection, task.sample_id)
-    if stored.qualifies:
-        return
-    if task.part is Part.ADJUDICATOR:
-        # A decision is saved often, and the annotators' agreement stays the same.
-        kappa = connection.scalar(select(OUTCOMES.c.kappa).where(_is_of(stored.id, task.stage)))
-        if kappa is None:
-            return
-        settled = _is_settled(connection, project, stored.id, task.stage, kappa)
-        _set_settled(connection, stored.id, task.stage, settled=settled)
-    else:
-        finished = _finished(connection, stored.id, task.stage)
-        if len(finished) < project.plan.annotators:
-            return
+    finished = _finished(connection, stored.id, task.stage)
+    if not stored.qualifies and len(finished) >= project.plan.annotators:
         _save_outcome(connection, project, stored, task.stage, finished)
-    _open_stage_2(connection, project, stored.id)
+        _open_stage_2(connection, project, stored)
 
 
 def _is_of(sample_id: int, stage: int) -> ColumnElement[bool]:
     return (OUTCOMES.c.sample_id == sample_id) & (OUTCOMES.c.stage == stage)
-
-
-def _set_settled(connection: Connection, sample_id: int, stage: int, *, settled: bool) -> None:
-    own = _is_of(sample_id, stage)
-    connection.execute(update(OUTCOMES).where(own).values(settled=settled))
 
 
 def _is_settled(
@@ -174,16 +158,14 @@ def _save_outcome(
     connection.execute(insert(OUTCOMES).values(**asdict(outcome)))
 
 
-def _open_stage_2(connection: Connection, project: Project, sample_id: int) -> None:
+def _open_stage_2(connection: Connection, project: Project, stored: StoredSample) -> None:
     """Store the items of stage 2 once stage 1 is settled."""
-    if project.plan.stages is not Stages.BOTH:
+    if project.plan.stages is not Stages.BOTH or stored.items is not None:
         return
-    settled = connection.scalar(select(OUTCOMES.c.settled).where(_is_of(sample_id, 1)))
-    stored = find_sample(connection, sample_id)
-    if settled and stored.items is None:
+    if connection.scalar(select(OUTCOMES.c.settled).where(_is_of(stored.id, 1))):
         items = items_of_marks(stored.sample.description, settled_marks(connection, stored))
         connection.execute(
-            update(SAMPLES).where(SAMPLES.c.id == sample_id).values(asked=items_to_json(items))
+            update(SAMPLES).where(SAMPLES.c.id == stored.id).values(asked=items_to_json(items))
         )
 
 
@@ -192,10 +174,12 @@ def reconsider(database: Database, project: Project) -> None:
     with database.writing() as connection:
         for (sample_id, stage), outcome in outcomes_of(connection, project).items():
             settled = _is_settled(connection, project, sample_id, stage, outcome.kappa)
-            begun = stage == 1 and find_sample(connection, sample_id).items is not None
+            stored = find_sample(connection, sample_id)
+            begun = stage == 1 and stored.items is not None
             if settled != outcome.settled and not begun:
-                _set_settled(connection, sample_id, stage, settled=settled)
-                _open_stage_2(connection, project, sample_id)
+                own = _is_of(sample_id, stage)
+                connection.execute(update(OUTCOMES).where(own).values(settled=settled))
+                _open_stage_2(connection, project, stored)
 
 
 def outcomes_of(connection: Connection, project: Project) -> dict[tuple[int, int], Outcome]:
@@ -340,13 +324,16 @@ def _mark_agreements(answers: Iterable[_Answer]) -> tuple[Agreement, _ByAspect]:
     ballots: dict[str, list[Ballot]] = {aspect: [] for aspect in ASPECTS}
     for stored, group in groupby(answers, key=lambda answer: answer[0]):
         tasks = [task for _, task in group]
-        name, text = stored.name, stored.sample.description
+        text = stored.sample.description
         versions = align_persons(text, [marks_of(stored, task) for task in tasks])
-        marks = dict(zip((task.annotator for task in tasks), versions, strict=True))
-        owners += ballots_on_owners(name, text, marks)
         for aspect in ASPECTS:
-            for annotator, own in marks.items():
-                ballots[aspect].append(ballot_of_marks(name, annotator, text, own, aspect))
+            own = [
+                ballot_of_marks(stored.name, task.annotator, text, marks, aspect)
+                for task, marks in zip(tasks, versions, strict=True)
+            ]
+            ballots[aspect] += own
+            if aspect == "person":
+                owners += ballots_on_owners(own)
     by_aspect = {aspect: agreement_by_value(own) for aspect, own in ballots.items()}
     return agreement(owners), by_aspect
 

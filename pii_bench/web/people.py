@@ -12,6 +12,7 @@ from pii_bench.web import state
 from pii_bench.web.accounts import (
     COOKIE,
     LOCAL_NAME,
+    SESSION_SECONDS,
     SHORTEST_PASSWORD,
     AccountError,
     Role,
@@ -81,14 +82,13 @@ def login(
     expected = request.cookies.get(_FORM_COOKIE, "")
     if not expected or not secrets.compare_digest(expected.encode(), csrf_token.encode()):
         raise HTTPException(403, FORM_EXPIRED)
-    web = state.of(request)
-    account = check_password(web.database, name, password)
+    database = state.of(request).database
+    account = check_password(database, name, password)
     if account is None:
         return _login_form(request, next, failed=True)
-    days = web.settings.session_days
-    secret = begin_session(web.database, account, days)
+    secret = begin_session(database, account)
     response = RedirectResponse(_local_path(next), 303)
-    _set_cookie(request, response, COOKIE, secret, seconds=days * 86400)
+    _set_cookie(request, response, COOKIE, secret, SESSION_SECONDS)
     response.delete_cookie(_FORM_COOKIE)
     return response
 
@@ -211,7 +211,7 @@ def _login_form(request: Request, target: str, *, failed: bool = False) -> Respo
     token = request.cookies.get(_FORM_COOKIE) or secrets.token_urlsafe(32)
     values = {"csrf_token": token, "next": _local_path(target), "failed": failed}
     response = page(request, "login.html", status=401 if failed else 200, **values)
-    _set_cookie(request, response, _FORM_COOKIE, token, seconds=3600)
+    _set_cookie(request, response, _FORM_COOKIE, token, 3600)
     return response
 
 

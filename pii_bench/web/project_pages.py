@@ -53,6 +53,7 @@ from pii_bench.web.projects import (
     samples_of,
 )
 from pii_bench.web.security import Owner, VisibleProject
+from pii_bench.web.settings import MOST_CHARACTERS
 from pii_bench.web.tables import PROJECTS
 from pii_bench.web.tasks import Part, restart_qualification, tasks_of
 
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
     from pii_bench.web.database import Database
     from pii_bench.web.masker import Masker
     from pii_bench.web.projects import StoredSample
-    from pii_bench.web.settings import Settings
 
 router: Final = APIRouter(include_in_schema=False)
 
@@ -125,7 +125,7 @@ def make_project(  # noqa: PLR0913, PLR0917 -- the fields of the form
     )
     if plan.system:
         check_system(plan.system)
-    dataset = _dataset(web.settings, source, file, format)
+    dataset = _dataset(source, file, format)
     dataset = replace(dataset, samples=dataset.samples[:limit])
     project = create_project(web.database, plan, dataset)
     SHARED_PROJECTS.add_member(web.database, project.id, user.id)
@@ -196,7 +196,7 @@ async def prepare(database: Database, masker: Masker, project: Project) -> None:
     await asyncio.to_thread(database.write, statement)
 
 
-def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str) -> Dataset:
+def _dataset(source: str, file: UploadFile | None, kind: str) -> Dataset:
     """Load a dataset by its name or from an uploaded file."""
     if file is None or not file.filename:
         if source not in DATASETS:
@@ -210,8 +210,8 @@ def _dataset(settings: Settings, source: str, file: UploadFile | None, kind: str
     stem = _UNSAFE.sub("-", name.stem)[:80].strip(".-") or "file"
     with uploaded(file, f"{stem}{name.suffix.lower()}") as path:
         dataset = load_dataset(str(path) if kind == OURS else f"{kind}:{path}")
-    if any(len(sample.description) > settings.most_characters for sample in dataset.samples):
-        raise ProjectError(f"a text must have at most {settings.most_characters:,} characters")
+    if any(len(sample.description) > MOST_CHARACTERS for sample in dataset.samples):
+        raise ProjectError(f"a text must have at most {MOST_CHARACTERS:,} characters")
     return dataset
 
 

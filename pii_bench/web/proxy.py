@@ -23,6 +23,7 @@ from pii_bench.models.service import safe_code
 from pii_bench.web import state
 from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.security import CurrentUser
+from pii_bench.web.settings import MOST_CHARACTERS
 
 router: Final = APIRouter(tags=["proxy"])
 
@@ -69,7 +70,7 @@ def open_upstream(name: str) -> httpx2.AsyncClient:
 @router.post("/v1/chat/completions")
 async def chat_completions(request: Request, _: CurrentUser) -> Response:
     """Mask a chat, forward it, and return the unmasked answer."""
-    web, upstream = state.of(request), _upstream(request)
+    upstream = _upstream(request)
     try:
         received = json.loads(await request.body())
         # HTTP clients and servers cannot encode a lone surrogate.
@@ -81,12 +82,11 @@ async def chat_completions(request: Request, _: CurrentUser) -> Response:
         raise HTTPException(400, "The body must be a JSON object.") from None
     except RecursionError:
         raise HTTPException(400, "The body is nested too deeply.") from None
-    if len(chat.text) > web.settings.most_characters:
+    if len(chat.text) > MOST_CHARACTERS:
         raise HTTPException(
-            413,
-            f"The chat has {len(chat.text)} characters; at most {web.settings.most_characters}.",
+            413, f"The chat has {len(chat.text)} characters; at most {MOST_CHARACTERS}."
         )
-    answers = await web.masker.answers(chat.text, chat.query)
+    answers = await state.of(request).masker.answers(chat.text, chat.query)
     body, mapping = await run_in_threadpool(mask_chat, chat, answers)
     answer = await _forward(upstream, body)
     if not asked.get("stream"):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 FORM_EXPIRED: Final = "The form has expired. Load the page again and repeat."
 
+_LOGINS_PER_MINUTE: Final = 10
+_REQUESTS_PER_MINUTE: Final = 1200
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _BEARER: Final = "bearer "
 
@@ -134,7 +137,7 @@ def limit_logins(request: Request, name: str) -> None:
         HTTPException: 429, too many attempts in a minute from this address or for this name.
     """
     web = state.of(request)
-    item = RateLimitItemPerMinute(web.settings.logins_per_minute)
+    item = RateLimitItemPerMinute(_LOGINS_PER_MINUTE)
     address_allowed = web.limiter.hit(item, "login-from", _address(request))
     name_allowed = web.limiter.hit(item, "login-as", name)
     if not (address_allowed and name_allowed):
@@ -143,7 +146,7 @@ def limit_logins(request: Request, name: str) -> None:
 
 def _limit(connection: HTTPConnection, user: User | None) -> None:
     web = state.of(connection)
-    item = RateLimitItemPerMinute(web.settings.requests_per_minute)
+    item = RateLimitItemPerMinute(_REQUESTS_PER_MINUTE)
     key = ("account", str(user.id)) if user else ("address", _address(connection))
     if not web.limiter.hit(item, *key):
         raise HTTPException(429, "Too many requests. Wait a minute.", {"Retry-After": "60"})

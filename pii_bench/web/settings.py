@@ -11,6 +11,12 @@ from pii_bench.systems import DEFAULT_SYSTEM
 
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
+MOST_BYTES: Final = 10_000_000
+"""Maximum size of a request body."""
+
+MOST_CHARACTERS: Final = 50_000
+"""Maximum length of a text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -24,11 +30,6 @@ class Settings:
         base_url: URL of the system's chat model, if it is not the provider's.
         results: folder of stored runs.
         workers: number of processes that mask; 0 masks in a thread of the server.
-        most_bytes: maximum size of a request body.
-        most_characters: maximum length of a text.
-        requests_per_minute: limit for an account, or for an address without account.
-        logins_per_minute: limit for an address, and for an account name.
-        session_days: days until a session expires.
         upstream: model service behind the proxy: a provider, or the base URL of a server with
             the Chat Completions API; None disables the proxy.
     """
@@ -41,11 +42,6 @@ class Settings:
     base_url: str | None = None
     results: Path = Path("results")
     workers: int = 2
-    most_bytes: int = 10_000_000
-    most_characters: int = 50_000
-    requests_per_minute: int = 1200
-    logins_per_minute: int = 10
-    session_days: int = 7
     upstream: str | None = None
 
     @property

@@ -26,6 +26,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import PiiBenchError
+from pii_bench.web.settings import MOST_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,7 +70,7 @@ class Limits:
     seconds: int = 20
     memory: int = 600 * MEGABYTE
     pages: int = 200
-    characters: int = 50_000
+    characters: int = MOST_CHARACTERS
     unpacked: int = 100 * MEGABYTE
     scans: int = 20
     scan_seconds: int = 60
@@ -102,7 +103,7 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
     try:
         process.start()
         theirs.close()
-        answer = _receive(ours, limits)
+        return _receive(ours, limits)
     finally:
         if process.pid is not None:
             # The group has tesseract too; it does not exist if the process has just started.
@@ -112,21 +113,20 @@ def read_upload(ending: str, data: bytes, limits: Limits) -> Upload:
         process.join()
         process.close()
         ours.close()
-    if isinstance(answer, UploadError):
-        raise answer
-    return answer
 
 
-def _receive(connection: Connection, limits: Limits) -> Upload | UploadError:
+def _receive(connection: Connection, limits: Limits) -> Upload:
     seconds = limits.seconds + (limits.scan_seconds if has_ocr() else 0)
     # 10 s more, because starting Python takes time.
     if not connection.poll(seconds + 10):
-        return UploadError(f"reading the file took longer than {seconds} s")
+        raise UploadError(f"reading the file took longer than {seconds} s")
     try:
         answer: Upload | str = connection.recv()
     except EOFError:
-        return UploadError("reading the file took more time or memory than a file may")
-    return UploadError(answer) if isinstance(answer, str) else answer
+        raise UploadError("reading the file took more time or memory than a file may") from None
+    if isinstance(answer, str):
+        raise UploadError(answer)
+    return answer
 
 
 def _work(answers: Connection, ending: str, data: bytes, limits: Limits) -> None:

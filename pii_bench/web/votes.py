@@ -20,7 +20,7 @@ from pii_bench.scorer.measures import Counts
 from pii_bench.web.marks import PERSONS, Choice, Mark, items_of_marks, token_places
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from pii_bench.web.marks import Item
 
@@ -72,26 +72,21 @@ class Agreement:
 
 
 def ballot_of_marks(
-    sample: str, annotator: str, text: str, marks: Iterable[Mark], aspect: str = ""
+    sample: str, annotator: str, text: str, marks: Iterable[Mark], aspect: str = "type"
 ) -> Ballot:
-    """Return a ballot of stage 1.
+    """Return a ballot of stage 1 on the values of an aspect.
 
-    With an aspect it is one for `agreement_by_value`: labels are tuples of values, and `chosen`
-    holds (value, mark) pairs.
+    A label holds the values of a token's mark, and is empty for a token that is not marked;
+    `chosen` holds (value, mark) pairs.
     """
     starts, _ = token_places(text)
-    labels: list[Hashable] = [() if aspect else ""] * len(starts)
-    chosen: list[Hashable] = []
+    labels: list[tuple[str, ...]] = [()] * len(starts)
+    chosen = set()
     for mark in marks:
         first, end = bisect_left(starts, mark.start), bisect_left(starts, mark.end)
-        key = (mark.start, mark.end, mark.type)
-        if aspect:
-            values = values_of(mark, aspect)
-            labels[first:end] = [values] * (end - first)
-            chosen += [(value, key) for value in values]
-        else:
-            labels[first:end] = [mark.type] * (end - first)
-            chosen.append(key)
+        values = values_of(mark, aspect)
+        labels[first:end] = [values] * (end - first)
+        chosen |= {(value, (mark.start, mark.end, mark.type)) for value in values}
     return Ballot(sample, annotator, tuple(labels), frozenset(chosen))
 
 
@@ -101,25 +96,13 @@ def ballot_of_choice(sample: str, annotator: str, numbers: Sequence[int], choice
     return Ballot(sample, annotator, tuple(n in chosen for n in numbers), chosen)
 
 
-def ballots_on_owners(
-    sample: str, text: str, versions: Mapping[str, Sequence[Mark]]
-) -> list[Ballot]:
-    """Return ballots of stage 1 on the persons of each token that all annotators marked.
-
-    `versions` are the marks by annotator, with letters of persons aligned (`align_persons`).
-    """
-    starts, _ = token_places(text)
-    owners: list[dict[int, tuple[str, ...]]] = []
-    for marks in versions.values():
-        by_token = {}
-        for mark in marks:
-            tokens = range(bisect_left(starts, mark.start), bisect_left(starts, mark.end))
-            by_token.update(dict.fromkeys(tokens, mark.persons))
-        owners.append(by_token)
-    shared = sorted(set.intersection(*map(set, owners))) if owners else []
+def ballots_on_owners(ballots: Sequence[Ballot]) -> list[Ballot]:
+    """Reduce the ballots on the persons of one sample to the tokens that all annotators marked."""
+    by_token = zip(*(ballot.labels for ballot in ballots), strict=True)
+    shared = [n for n, labels in enumerate(by_token) if all(labels)]
     return [
-        _ballot_on_owners(sample, annotator, [by_token[token] for token in shared])
-        for annotator, by_token in zip(versions, owners, strict=True)
+        _ballot_on_owners(ballot.sample, ballot.annotator, [ballot.labels[n] for n in shared])
+        for ballot in ballots
     ]
 
 
@@ -129,7 +112,7 @@ def ballot_on_owners(sample: str, annotator: str, items: Sequence[Item], choice:
     return _ballot_on_owners(sample, annotator, owners)
 
 
-def _ballot_on_owners(sample: str, annotator: str, owners: Sequence[tuple[str, ...]]) -> Ballot:
+def _ballot_on_owners(sample: str, annotator: str, owners: Sequence[Any]) -> Ballot:
     chosen = frozenset((n, person) for n, persons in enumerate(owners) for person in persons)
     return Ballot(sample, annotator, tuple(owners), chosen)
 
@@ -142,7 +125,7 @@ def agreement(ballots: Iterable[Ballot]) -> Agreement:
 def agreement_by_value(ballots: Iterable[Ballot]) -> dict[str, Agreement]:
     """Return the agreement on each value of an aspect, as if only its marks had been made.
 
-    The ballots are those of `ballot_of_marks` for one aspect.
+    The ballots are those of `ballot_of_marks` for that aspect.
     """
     groups = _groups(ballots)
     # Most tokens of a sample have the same values: they are counted once, not for each value.

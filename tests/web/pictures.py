@@ -6,7 +6,7 @@ import io
 import re
 import tempfile
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status
 from pii_bench.web.accounts import COOKIE, Role, add_account, begin_session
+from pii_bench.web.marks import Mark, items_of_sample
 from pii_bench.web.projects import SHARED_PROJECTS, Plan, Stages, create_project
 from pii_bench.web.reviews import SHARED_REVIEWS, Kind, create_review, masked_pair
 from pii_bench.web.settings import Settings
@@ -54,24 +55,17 @@ PICTURES: Final = {
 
 def marks(sample: Sample, draw: Random, care: float) -> list[dict[str, Any]]:
     """Return marks of an annotator who finds each entity with the probability `care`."""
-    letters = {each.id: "ABCDEFGH"[n] for n, each in enumerate(sample.subjects)}
-    by_span: dict[tuple[int, int], dict[str, Any]] = {}
-    for subject in sample.subjects:
-        for entity in subject.entities:
-            seen = draw.random() < care
-            for start, end in entity.spans if seen else ():
-                by_span[start, end] = {
-                    "start": start,
-                    "end": end,
-                    "persons": [letters[subject.id]],
-                    "type": str(entity.type),
-                    "category": entity.category,
-                }
-    kept: list[dict[str, Any]] = []
-    for (start, _), mark in sorted(by_span.items()):
-        if not kept or kept[-1]["end"] <= start:
+    found = [item for item in items_of_sample(sample) if draw.random() < care]
+    made = [
+        Mark(*span, (item.person,), item.type, item.category)
+        for item in found
+        for span in item.spans
+    ]
+    kept: list[Mark] = []
+    for mark in sorted(made, key=lambda mark: mark.span):
+        if not kept or kept[-1].end <= mark.start:
             kept.append(mark)
-    return kept
+    return [asdict(mark) for mark in kept]
 
 
 def answered(
@@ -102,7 +96,7 @@ def prepare(where: str) -> tuple[dict[str, str], dict[str, str]]:
         names |= dict.fromkeys(ANNOTATORS, Role.ANNOTATOR)
         for name, role in names.items():
             add_account(database, name, role, PASSWORD)
-        secrets = {name: begin_session(database, server.account(name), 1) for name in names}
+        secrets = {name: begin_session(database, server.account(name)) for name in names}
         browsers = {name: server.browser(name) for name in names}
 
         whole = load_dataset("multi")

@@ -41,7 +41,7 @@ def study(where: str, people: int) -> list[str]:
     for number in range(people):
         account = add_account(database, f"a{number}", Role.ANNOTATOR, PASSWORD)
         SHARED_PROJECTS.add_member(database, project.id, account.id)
-        secrets.append(begin_session(database, account, 1))
+        secrets.append(begin_session(database, account))
     database.close()
     return secrets
 

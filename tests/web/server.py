@@ -79,8 +79,7 @@ class Server:
         client = Browser(self.app, base_url=ORIGIN, headers={"origin": ORIGIN})
         self._share(client)
         if name is not None:
-            days = self.web.settings.session_days
-            secret = begin_session(self.web.database, self.account(name), days)
+            secret = begin_session(self.web.database, self.account(name))
             client.cookies.set(COOKIE, secret, domain="localhost.local")
         client.take_token()
         return client

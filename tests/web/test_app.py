@@ -14,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 from pii_bench.errors import PiiBenchError
 from pii_bench.web.app import create_app
 from pii_bench.web.middleware import HEADERS
-from pii_bench.web.settings import Settings
+from pii_bench.web.settings import MOST_BYTES, Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,7 +131,7 @@ def test_a_body_that_is_too_large_is_refused_with_the_limit(
     local: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     browser = local.browser()
-    form = {"name": "x" * (local.web.settings.most_bytes + 1), "password": "x"}
+    form = {"name": "x" * (MOST_BYTES + 1), "password": "x"}
 
     refused = browser.post("/login", data=form)
     page = browser.post("/login", data=form, headers={"accept": "text/html"})

@@ -83,21 +83,18 @@ def test_marks_are_sorted_by_position() -> None:
     ("answer", "reason"),
     [
         ({}, "list of at most"),
-        ({"marks": "x"}, "list of at most"),
         ({"marks": [mark(0, 3)] * 5001}, "list of at most 5000"),
         ({"marks": ["x"]}, "must be an object"),
         ({"marks": [mark(0, 99)]}, "inside of 0 to 29"),
         ({"marks": [mark(3, 0)]}, "inside of 0 to 29"),
         ({"marks": [mark(0, 2)]}, "whole tokens"),
-        ({"marks": [mark(0, 4)]}, "whole tokens"),
         ({"marks": [mark(0, 3), mark(0, 7)]}, "overlap"),
         ({"marks": [mark(0, 3, type="NAME")]}, "must be one of PER, CODE"),
         ({"marks": [mark(0, 3, category="Age")]}, "category of a mark must be one of PER"),
         ({"marks": [mark(0, 3, persons=())]}, "at least one"),
         ({"marks": [mark(0, 3, persons=["<b>"])]}, "A to Z"),
         ({"marks": [mark(0, 3, persons=[["A"]])]}, "A to Z"),
-        ({"marks": [mark(0, 3, persons=[{}])]}, "A to Z"),
-        ({"marks": [mark(0, 3), mark(0, 3, category="Full Name")]}, "overlap"),
+        ({"marks": [mark(0, 3, category=7)]}, "must be a name"),
         ({"marks": [mark(0, 3, origin=3)]}, "origin"),
     ],
 )
@@ -156,10 +153,10 @@ def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
         "persons": {"1": "B", "0": "A"},
         "necessary": True,
         "sufficient": True,
-        "remark": "<script>",
+        "remark": "x" * 2000,
     }
 
-    assert parse_choice(ITEMS, answer) == Choice((1,), {1: "B"}, True, True, False, "<script>")
+    assert parse_choice(ITEMS, answer) == Choice((1,), {1: "B"}, True, True, False, "x" * 2000)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +176,3 @@ def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
 def test_an_invalid_choice_is_refused(answer: Any, reason: str) -> None:
     with pytest.raises(AnswerError, match=reason):
         parse_choice(ITEMS, answer)
-
-
-def test_a_remark_of_2000_characters_is_kept() -> None:
-    remark = "x" * 2000
-
-    assert parse_choice(ITEMS, {"needed": [], "remark": remark}).remark == remark

@@ -53,8 +53,8 @@ def client(proxy: Server) -> openai.OpenAI:
     )
 
 
-def ask(proxy: Server, prompt: str = PROMPT) -> str | None:
-    messages: Any = [{"role": "user", "content": prompt}]
+def ask(proxy: Server) -> str | None:
+    messages: Any = [{"role": "user", "content": PROMPT}]
     answer = client(proxy).chat.completions.create(model="m", messages=messages)
     return answer.choices[0].message.content
 
@@ -78,7 +78,7 @@ def chunk(text: str, finish: str | None = None) -> dict[str, object]:
     return {"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
 
 
-def test_the_provider_receives_tags_and_the_client_the_original_values(
+def test_the_provider_receives_tags_and_our_key_and_the_client_the_original_values(
     proxy: Server, protocol_server: ProtocolServer
 ) -> None:
     protocol_server.script(completion("You are 32, <Full Name>; I wrote to <email address>."))
@@ -87,6 +87,8 @@ def test_the_provider_receives_tags_and_the_client_the_original_values(
 
     (request,) = protocol_server.requests
     assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer sk-upstream"
+    assert "sk-of-the-client" not in repr(request)
     (message,) = request.body["messages"]
     assert MAIL not in json.dumps(request.body)
     assert "Ann Lee" not in json.dumps(request.body)
@@ -107,17 +109,6 @@ def test_half_a_surrogate_pair_becomes_a_replacement_character(
     (request,) = protocol_server.requests
     (message,) = request.body["messages"]
     assert message["content"] == "I am <Full Name> \ufffd. How old am I?"
-
-
-def test_the_clients_key_does_not_reach_the_provider(
-    proxy: Server, protocol_server: ProtocolServer
-) -> None:
-    protocol_server.script(completion("x"))
-    ask(proxy)
-
-    (request,) = protocol_server.requests
-    assert request.headers["authorization"] == "Bearer sk-upstream"
-    assert "sk-of-the-client" not in repr(request)
 
 
 def test_a_stream_is_unmasked_where_tags_are_split(
@@ -224,12 +215,6 @@ def test_without_a_provider_there_is_no_proxy(local: Server) -> None:
 
     assert answer.status_code == 503
     assert "--upstream" in answer.json()["error"]["message"]
-
-
-def test_with_accounts_the_clients_key_is_a_token(team: Server) -> None:
-    body = {"messages": [{"role": "user", "content": "x"}]}
-
-    assert team.program("sk-guessed").post("/v1/chat/completions", json=body).status_code == 401
 
 
 def test_the_list_of_models_is_the_providers(

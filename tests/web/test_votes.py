@@ -36,8 +36,8 @@ ITEMS = (
 def test_a_ballot_of_stage_1_labels_each_token() -> None:
     ballot = ballot_of_marks("s", "eva", TEXT, [BONN, ANN])
 
-    assert ballot.labels == ("PER", "", "", "", "LOC", "")
-    assert ballot.chosen == {(0, 3, "PER"), (14, 18, "LOC")}
+    assert ballot.labels == (("PER",), (), (), (), ("LOC",), ())
+    assert ballot.chosen == {("PER", (0, 3, "PER")), ("LOC", (14, 18, "LOC"))}
 
 
 def test_a_ballot_of_stage_2_labels_each_entity_as_needed_or_not() -> None:
@@ -50,7 +50,8 @@ def test_a_ballot_of_stage_2_labels_each_entity_as_needed_or_not() -> None:
 def test_ballots_on_owners_label_the_tokens_that_all_marked() -> None:
     versions = {"eva": [ANN, BO, BONN], "tom": [BO, Mark(14, 18, ("A", "B"), "LOC")]}
 
-    eva, tom = ballots_on_owners("s", TEXT, versions)
+    ballots = [ballot_of_marks("s", who, TEXT, own, "person") for who, own in versions.items()]
+    eva, tom = ballots_on_owners(ballots)
 
     assert eva.labels == (("B",), ("B",))
     assert tom.labels == (("B",), ("A", "B"))
