@@ -120,9 +120,7 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
         extra = {"temperature": body.pop("temperature")} if "temperature" in body else {}
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.messages.with_raw_response.create(
-            **body,
-            extra_body=extra,
-            extra_headers=version_headers(request.sampling.temperature),
+            **body, extra_body=extra, extra_headers=version_headers(request.sampling.temperature)
         )
         return read_completion(parse_json(response.http_response.content))
 

@@ -320,10 +320,7 @@ def _is_host(endpoint: str, host: str) -> bool:
 _PAGE: Final = 100
 
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
-_ITEM_CODES: Final[Mapping[str, str]] = {
-    "batch_expired": "expired",
-    "batch_cancelled": "cancelled",
-}
+_ITEM_CODES: Final[Mapping[str, str]] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
 
 _TOO_MUCH: Final = "token_limit_exceeded"
 _TOO_MUCH_REMEDY: Final = (

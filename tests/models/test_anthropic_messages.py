@@ -6,23 +6,9 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import read_completion, read_error, request_body
-from pii_bench.models.base import (
-    CallError,
-    Completion,
-    Finish,
-    Message,
-    Request,
-    Sampling,
-    Usage,
-)
+from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling, Usage
 from pii_bench.models.batch import Absence
-from tests.anthropic_replies import (
-    error_body,
-    message,
-    message_body,
-    text_block,
-    thinking_block,
-)
+from tests.anthropic_replies import error_body, message, message_body, text_block, thinking_block
 from tests.batch_protocols import AnthropicBatches
 from tests.batch_server import Fault
 from tests.models.adapters import MESSAGES, SERVICES, Adapter, Asker
@@ -221,10 +207,7 @@ def test_old_jobs_are_not_searched(batches: AnthropicBatches) -> None:
     add_ended_job(batches, "somebody-0")
 
     assert find(batches) is Absence.SURE
-    assert batches.lines == [
-        "GET /v1/messages/batches",
-        "GET /v1/messages/batches/job-2/results",
-    ]
+    assert batches.lines == ["GET /v1/messages/batches", "GET /v1/messages/batches/job-2/results"]
 
 
 def test_archived_jobs_are_not_searched(batches: AnthropicBatches) -> None:
