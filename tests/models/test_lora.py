@@ -40,8 +40,8 @@ from pii_bench.models.lora import (  # noqa: E402
     collate,
     encode,
     tune,
+    write_tuned,
 )
-from pii_bench.models.tuned_gguf import write_tuned  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
