@@ -20,7 +20,6 @@ from pii_bench.models.calls import (
     ConnectionWatch,
     GuardedModel,
     Pace,
-    RateLimit,
     asked_wait,
     next_wait,
 )
@@ -159,7 +158,7 @@ def guard(
     requests: float | None = None,
     random: Random | None = None,
 ) -> GuardedModel:
-    pace, ledger = Pace(AdaptiveLimit(limit), RateLimit(requests)), Ledger(DOLLAR_A_TOKEN, cap)
+    pace, ledger = Pace(AdaptiveLimit(limit), requests), Ledger(DOLLAR_A_TOKEN, cap)
     return GuardedModel(model, pace, ledger, random=random or NoJitter())
 
 
