@@ -80,11 +80,11 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
         """Return the batch API, which uses this model's client."""
         return AnthropicBatchService(self)
 
-    def _connect(self, api_key: str) -> anthropic.AsyncAnthropic:
+    def _connect(self) -> anthropic.AsyncAnthropic:
         # Its DEBUG level, which ANTHROPIC_LOG sets, logs whole requests.
         logging.getLogger("anthropic").setLevel(logging.WARNING)
         return anthropic.AsyncAnthropic(
-            api_key=api_key,
+            api_key=self._key,
             base_url=self.endpoint,
             timeout=self._http.timeout,
             # `calls` retries, within the pace and the budget.

@@ -70,10 +70,10 @@ class MistralModel(ServiceModel[Mistral]):
         """Return the batch API, which uses this model's client."""
         return MistralBatchService(self)
 
-    def _connect(self, api_key: str) -> Mistral:
+    def _connect(self) -> Mistral:
         # Without a `retry_config` the client makes one attempt per call.
         client = Mistral(
-            api_key=api_key,
+            api_key=self._key,
             server_url=self.endpoint,
             async_client=self._http,
             # The default logger writes whole requests where MISTRAL_DEBUG is set.

@@ -110,13 +110,13 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         """Return OpenAI's batch API, which uses this model's client; None for other providers."""
         return OpenAIBatchService(self) if self.provider == PROVIDER else None
 
-    def _open(self, api_key: str) -> EndpointClient:
-        key = None if _is_host(self.endpoint, _OPENAI) else api_key
+    def _open(self) -> EndpointClient:
+        key = None if _is_host(self.endpoint, _OPENAI) else self._key
         return _AioHttpEndpointClient(self.endpoint, self._timeout, key)
 
-    def _connect(self, api_key: str) -> openai.AsyncOpenAI:
+    def _connect(self) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(
-            api_key=api_key,
+            api_key=self._key,
             base_url=self.endpoint,
             timeout=self._http.timeout,
             # `calls` retries, within the pace and the budget.

@@ -258,14 +258,14 @@ class ServiceModel(ABC, Generic[Client]):
         return None
 
     def _start(self) -> None:
-        self._http = self._open(self._key)
-        self.client = self._connect(self._key)
+        self._http = self._open()
+        self.client = self._connect()
 
-    def _open(self, api_key: str) -> EndpointClient:
-        return EndpointClient(self.endpoint, self._timeout, api_key)
+    def _open(self) -> EndpointClient:
+        return EndpointClient(self.endpoint, self._timeout, self._key)
 
     @abstractmethod
-    def _connect(self, api_key: str) -> Client:
+    def _connect(self) -> Client:
         """Return the SDK's client, which uses `_http`."""
 
     @abstractmethod

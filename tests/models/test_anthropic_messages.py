@@ -116,10 +116,8 @@ class TestErrorsInABatch:
             (error_body("overloaded_error"), "overloaded: overloaded_error"),
             (error_body("rate_limit_error"), "rate_limit: rate_limit_error"),
             (error_body("invalid_request_error"), "bad_request: invalid_request_error"),
-            (error_body("api_error"), "server_error: api_error"),
             (error_body("of_a_later_version"), "server_error: of_a_later_version"),
             (None, "server_error"),
-            ({"error": None}, "server_error"),
         ],
     )
     def test_have_no_status(self, body: object, message: str) -> None:

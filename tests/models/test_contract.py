@@ -154,13 +154,8 @@ class TestFailures:
             )
             assert failures == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
 
-    def test_the_body_may_be_unreadable(self, ask: Asker) -> None:
-        bodies = (b"", b"slow down", b"<html>", b"[]", b'{"error": "busy"}')
-        failures = ask.failures(Reply(status=500, body=body) for body in bodies)
-        assert failures == ["server_error: HTTP 500"] * len(bodies)
-
-    def test_the_body_may_be_any_json(self, ask: Asker) -> None:
-        bodies: list[object] = []
+    def test_the_body_may_be_anything(self, ask: Asker) -> None:
+        bodies: list[object] = [b"", b"slow down", b"<html>"]
         oddities: list[object] = [None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d"]
         for odd in oddities:
             bodies += [
