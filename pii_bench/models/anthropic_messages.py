@@ -8,30 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from contextlib import aclosing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import anthropic
 
-from pii_bench.models import batch
+from pii_bench.models import batch, service
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
-from pii_bench.models.service import (
-    KEY_REMEDY,
-    MAX_TOKENS_REMEDY,
-    NO_SCHEMA_REMEDY,
-    NO_TEMPERATURE_REMEDY,
-    REDIRECT_REMEDY,
-    ServiceModel,
-    connection_failure,
-    encode_messages,
-    failure_kind,
-    parse_json,
-    refusal,
-    retry_after,
-    safe_code,
-)
+from pii_bench.models.service import ServiceModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -65,12 +50,7 @@ _STATUSES: Final[Mapping[str, int]] = {
 }
 
 _NO_CREDIT_REMEDY: Final = "the account has no credit left, or its spend limit is reached"
-_REMEDIES: Final[Mapping[int, str]] = {
-    401: KEY_REMEDY,
-    402: _NO_CREDIT_REMEDY,
-    403: "the key may not use this model",
-    404: "check the model's name and the base URL",
-}
+_REMEDIES: Final[Mapping[int, str]] = {**service.REMEDIES, 402: _NO_CREDIT_REMEDY}
 
 _CLOSED_REMEDY: Final = "the account is closed or on hold"
 _CODE_REMEDIES: Final[Mapping[str, str]] = {
@@ -80,14 +60,14 @@ _CODE_REMEDIES: Final[Mapping[str, str]] = {
 }
 
 # All of these are HTTP 400 `invalid_request_error`: only the messages differ.
-_FILTER_MESSAGE: Final = re.compile(r"content filtering policy")
-_REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"credit balance|(usage|spend|spending) limit"), _NO_CREDIT_REMEDY),
-    (re.compile(r"organization has been disabled"), _CLOSED_REMEDY),
-    (re.compile(r"\btemperature\b"), NO_TEMPERATURE_REMEDY),
-    (re.compile(r"\boutput_config\b|\boutput_format\b|structured output"), NO_SCHEMA_REMEDY),
-    (re.compile(r"^max_tokens: "), MAX_TOKENS_REMEDY),
-)
+_FILTER_MESSAGE: Final = "content filtering policy"
+_REFUSED_MESSAGES: Final[Mapping[str, str]] = {
+    r"credit balance|(usage|spend|spending) limit": _NO_CREDIT_REMEDY,
+    r"organization has been disabled": _CLOSED_REMEDY,
+    r"\btemperature\b": service.NO_TEMPERATURE_REMEDY,
+    r"\boutput_config\b|\boutput_format\b|structured output": service.NO_SCHEMA_REMEDY,
+    r"^max_tokens: ": service.MAX_TOKENS_REMEDY,
+}
 
 
 class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
@@ -100,11 +80,11 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
         """Return the batch API, which uses this model's client."""
         return AnthropicBatchService(self)
 
-    def _connect(self, api_key: str) -> anthropic.AsyncAnthropic:
+    def _connect(self) -> anthropic.AsyncAnthropic:
         # Its DEBUG level, which ANTHROPIC_LOG sets, logs whole requests.
         logging.getLogger("anthropic").setLevel(logging.WARNING)
         return anthropic.AsyncAnthropic(
-            api_key=api_key,
+            api_key=self._key,
             base_url=self.endpoint,
             timeout=self._http.timeout,
             # `calls` retries, within the pace and the budget.
@@ -120,17 +100,15 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
         extra = {"temperature": body.pop("temperature")} if "temperature" in body else {}
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.messages.with_raw_response.create(
-            **body,
-            extra_body=extra,
-            extra_headers=version_headers(request.sampling.temperature),
+            **body, extra_body=extra, extra_headers=version_headers(request.sampling.temperature)
         )
-        return read_completion(parse_json(response.http_response.content))
+        return read_completion(service.parse_json(response.http_response.content))
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, anthropic.APIStatusError):
-            wait = retry_after(error.response.headers)
+            wait = service.retry_after(error.response.headers)
             return read_error(error.status_code, error.body, model=self.model, wait=wait)
-        return connection_failure(error.__cause__)
+        return service.connection_failure(error.__cause__)
 
 
 def version_headers(temperature: float | None) -> dict[str, str]:
@@ -144,7 +122,7 @@ def request_body(model: str, request: Request) -> dict[str, Any]:
     The system prompt is separate from the messages, and `max_tokens` is required. A schema goes
     into `output_config` (structured outputs), without its name.
     """
-    messages = encode_messages(request)
+    messages = service.encode_messages(request)
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": request.sampling.max_tokens,
@@ -224,31 +202,28 @@ def read_error(
     """
     error = body.get("error") if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}
-    kind, message = safe_code(error.get("type")), str(error.get("message", "")).lower()
+    kind, message = service.safe_code(error.get("type")), str(error.get("message", "")).lower()
     detail = f"HTTP {status} {kind}".rstrip() if status is not None else kind
     status = _STATUSES.get(kind, 500) if status is None else status
-    if status == 400 and _FILTER_MESSAGE.search(message):
+    if status == 400 and _FILTER_MESSAGE in message:
         return Completion(text="", finish=Finish.FILTER)
     remedy = _remedy(status, message, error.get("details"))
     if remedy is not None:
         for_now = remedy == _NO_CREDIT_REMEDY
-        return refusal(PROVIDER, model, detail, remedy, for_now=for_now)
+        return service.refusal(PROVIDER, model, detail, remedy, for_now=for_now)
     overloaded = status == 529 or kind == "overloaded_error"
-    return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
+    return CallError(
+        "overloaded" if overloaded else service.failure_kind(status), detail, retry_after=wait
+    )
 
 
 def _remedy(status: int, message: str, details: object) -> str | None:
-    if 300 <= status < 400:
-        return REDIRECT_REMEDY
-    code = safe_code(details.get("error_code")) if isinstance(details, dict) else ""
+    code = service.safe_code(details.get("error_code")) if isinstance(details, dict) else ""
     if code in _CODE_REMEDIES:
         return _CODE_REMEDIES[code]
     if status != 400:
         return _REMEDIES.get(status)
-    for pattern, remedy in _REFUSED_MESSAGES:
-        if pattern.search(message):
-            return remedy
-    return None
+    return service.remedy_in(message, _REFUSED_MESSAGES)
 
 
 _PAGE: Final = 100

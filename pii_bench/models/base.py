@@ -186,12 +186,7 @@ class CallError(Exception):
     """
 
     def __init__(
-        self,
-        kind: str,
-        detail: str = "",
-        *,
-        retry_after: float | None = None,
-        unsent: bool = False,
+        self, kind: str, detail: str = "", *, retry_after: float | None = None, unsent: bool = False
     ) -> None:
         self.kind, self.detail, self.retry_after, self.unsent = kind, detail, retry_after, unsent
         super().__init__(f"{kind}: {detail}" if detail else kind)

@@ -142,33 +142,12 @@ class AdaptiveLimit:
             self.round, self._successes = self.round + 1, 0
 
 
-class RateLimit:
-    """The number of calls and tokens that may start per minute, evenly spaced.
-
-    Up to one second's worth, and at least one call, can be saved. A call that needs more tokens
-    than that starts when all are saved, and the next call waits longer. Tokens are those of input
-    and output together; None is no limit.
-    """
-
-    def __init__(self, requests: float | None = None, tokens: float | None = None) -> None:
-        self._requests, self._tokens = _Bucket(requests), _Bucket(tokens)
-
-    def wait(self, tokens: int, now: float) -> float:
-        """Return the seconds until a call with so many tokens may start."""
-        return max(self._requests.wait(1, now), self._tokens.wait(tokens, now))
-
-    def take(self, tokens: int) -> None:
-        """Record the start of a call with so many tokens."""
-        self._requests.add(-1)
-        self._tokens.add(-tokens)
-
-    def give_back(self, tokens: int) -> None:
-        """Return tokens that a call did not use; below 0 for a call that used more."""
-        self._tokens.add(tokens)
-
-
 class _Bucket:
-    """A token bucket whose level may become negative; without a rate it has no limit."""
+    """A token bucket; without a rate it has no limit.
+
+    Up to one second's worth, and at least 1, can be saved. More than that may be taken when all
+    are saved: then the level is negative, and the next call waits longer.
+    """
 
     def __init__(self, per_minute: float | None) -> None:
         self._per_second = (per_minute or 0.0) / 60
@@ -195,10 +174,16 @@ class Slot:
 
 
 class Pace:
-    """Lets calls start, first come, first served; `in_flight` is the number that have a slot."""
+    """Lets calls start, first come, first served; `in_flight` is the number that have a slot.
 
-    def __init__(self, limit: AdaptiveLimit, rate: RateLimit) -> None:
-        self._limit, self._rate = limit, rate
+    Calls and tokens, of input and output together, are limited per minute and evenly spaced; None
+    is no limit.
+    """
+
+    def __init__(
+        self, limit: AdaptiveLimit, requests: float | None = None, tokens: float | None = None
+    ) -> None:
+        self._limit, self._requests, self._tokens = limit, _Bucket(requests), _Bucket(tokens)
         self.in_flight = self._holds = 0
         self._held_until = 0.0
         # The call with the turn starts next; the others wait for it in the order of arrival.
@@ -225,7 +210,8 @@ class Pace:
                     async with asyncio.timeout(wait):
                         await self._changed.wait()
             self.in_flight += 1
-            self._rate.take(tokens)
+            self._requests.add(-1)
+            self._tokens.add(-tokens)
             return Slot(self._limit.round, tokens)
 
     def leave(self, slot: Slot, outcome: Completion | CallError | None) -> None:
@@ -244,7 +230,7 @@ class Pace:
             self._limit.succeeded(slot.round)
             usage = outcome.usage
             if usage is not None:
-                self._rate.give_back(slot.tokens - usage.input_tokens - usage.output_tokens)
+                self._tokens.add(slot.tokens - usage.input_tokens - usage.output_tokens)
         self._changed.set()
 
     def _next_hold(self, slot: Slot) -> float:
@@ -262,7 +248,7 @@ class Pace:
             raise CallError("rate_limit", "not sent", retry_after=held)
         if self.in_flight >= self._limit.allowed:
             return None
-        return max(held, self._rate.wait(tokens, now))
+        return max(held, self._requests.wait(1, now), self._tokens.wait(tokens, now))
 
 
 class GuardedModel:
@@ -359,6 +345,6 @@ class CallPolicy:
         Raises:
             PiiBenchError: a cap without a price.
         """
-        rate = RateLimit(self.requests_per_minute, self.tokens_per_minute)
-        pace = Pace(AdaptiveLimit(self.concurrency), rate)
+        limit = AdaptiveLimit(self.concurrency)
+        pace = Pace(limit, self.requests_per_minute, self.tokens_per_minute)
         return GuardedModel(model, pace, Ledger(self.price or listed, self.max_usd))

@@ -292,14 +292,15 @@ def build_model(name: str, options: ModelOptions) -> Model:
             given; the base URL is not valid, or the model has no endpoint.
     """
     check_model(name)
-    if name.startswith(f"{REPLAY}:"):
-        _refuse_base_url(name, options)
-        return ReplayModel(Path(name.removeprefix(f"{REPLAY}:")))
     provider, _, model = resolve(name).partition("/")
+    replayed = name.startswith(f"{REPLAY}:")
+    if (replayed or provider == LOCAL) and options.base_url is not None:
+        raise PiiBenchError(f"model {name!r} has no endpoint: --base-url does not apply to it")
+    if replayed:
+        return ReplayModel(Path(name.removeprefix(f"{REPLAY}:")))
     if provider == LOCAL:
         from pii_bench.models.local import LocalModel
 
-        _refuse_base_url(name, options)
         return LocalModel(model)
     if options.base_url is None:
         _refuse_unserved(name, find_card(provider, model))
@@ -405,11 +406,6 @@ def build_batch_service(model: Model) -> BatchService:
             "one)"
         )
     return service
-
-
-def _refuse_base_url(name: str, options: ModelOptions) -> None:
-    if options.base_url is not None:
-        raise PiiBenchError(f"model {name!r} has no endpoint: --base-url does not apply to it")
 
 
 def model_names() -> list[str]:

@@ -1,13 +1,12 @@
 """Fine-tuning a causal model with low-rank adapters (Hu et al., 2021, arXiv:2106.09685).
 
-The loss counts only the tokens of the answer.
+The loss counts only the tokens of the answer. The result is a folder, or a GGUF file if the base
+is one.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -15,31 +14,32 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import gguf
+import numpy as np
+import pandas as pd
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear
 from torch.nn.utils.rnn import pad_sequence
-from transformers import (
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
 
-from pii_bench.errors import PiiBenchError
+from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import sha256_of, sha256_of_folder, write_whole, writing
 from pii_bench.models.causal import load
-from pii_bench.models.tuned_gguf import write_tuned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from pii_bench.models.tuning import Example
 
 IGNORED: Final = -100
 """The label of a token that the loss ignores."""
+
+_WEIGHT: Final = ".weight"
+_HEADER: Final = ("GGUF.version", "GGUF.tensor_count", "GGUF.kv_count", "general.architecture")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,9 @@ def tune(
         state = trainer.state
     steps = [entry for entry in state.log_history if "loss" in entry]
     written = _write(base, adapted, tokenizer, out)
-    write_whole(out / "loss.csv", _csv(steps))
+    columns = ["step", "loss", "learning_rate", "grad_norm", "seconds"]
+    losses = pd.DataFrame(steps, columns=columns).to_csv(index=False, lineterminator="\n")
+    write_whole(out / "loss.csv", losses)
     log = {
         "base": {base.name: _sha256(base)},
         "model": {written.name: _sha256(written)},
@@ -300,14 +302,82 @@ def changes_of(adapted: Any) -> dict[str, Any]:
     }
 
 
+def write_tuned(base: Path, changes: Mapping[str, NDArray[np.float32]], out: Path) -> None:
+    """Write a copy of the GGUF file `base` with changes added to its weights.
+
+    Everything else, tokenizer and chat template included, is copied, so that the same servers can
+    load it. Changed weights are stored as 16-bit floats: the few bits of a quantised weight cannot
+    represent small changes. The changes are matrices by the weight's name in transformers, such as
+    `model.layers.0.self_attn.q_proj.weight`.
+
+    Raises:
+        InputFileError: `base` lacks one of the weights.
+        ResultsError: `out` cannot be written.
+    """
+    reader = gguf.GGUFReader(base)
+    names = {key: _gguf_name(reader, key) for key in changes}
+    added = {name: _permuted(reader, name, changes[key]) for key, name in names.items()}
+    if missing := sorted(set(added) - {tensor.name for tensor in reader.tensors}):
+        raise InputFileError(base, f"has no weights {', '.join(missing)}")
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Not `replacing`: the library takes a path, not a file object.
+        new = out.with_name(f".{out.name}.new")
+        _write_gguf(reader, added, new)
+        new.replace(out)
+
+
+def _write_gguf(
+    reader: gguf.GGUFReader, added: Mapping[str, NDArray[np.float32]], out: Path
+) -> None:
+    writer = gguf.GGUFWriter(out, "llama")
+    for field in reader.fields.values():
+        if field.name in _HEADER:
+            continue
+        kind = field.types[0]
+        item_kind = field.types[-1] if kind is gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), kind, sub_type=item_kind)
+    for tensor in reader.tensors:
+        if tensor.name in added:
+            weight = gguf.dequantize(tensor.data, tensor.tensor_type) + added[tensor.name]
+            writer.add_tensor(tensor.name, weight.astype(np.float16))
+        else:
+            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _gguf_name(reader: gguf.GGUFReader, name: str) -> str:
+    """Return the GGUF name for a weight's name in transformers."""
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, _number(reader, "block_count"))
+    stem = names.get_name(name.removesuffix(_WEIGHT))
+    return f"{stem or name.removesuffix(_WEIGHT)}{_WEIGHT}"
+
+
+def _permuted(
+    reader: gguf.GGUFReader, name: str, change: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the matrix with its rows in GGUF's order.
+
+    Rotary embeddings rotate pairs of dimensions of queries and keys: transformers pairs the two
+    halves of a head, llama.cpp neighbours (`permute` in llama.cpp's `convert_hf_to_gguf.py`).
+    """
+    if name.endswith(f"attn_q{_WEIGHT}"):
+        heads = _number(reader, "attention.head_count")
+    elif name.endswith(f"attn_k{_WEIGHT}"):
+        heads = _number(reader, "attention.head_count_kv")
+    else:
+        return change
+    rows, columns = change.shape
+    halves = change.reshape(heads, 2, rows // heads // 2, columns)
+    return halves.swapaxes(1, 2).reshape(rows, columns)
+
+
+def _number(reader: gguf.GGUFReader, key: str) -> int:
+    return int(reader.fields[f"llama.{key}"].contents())
+
+
 def _sha256(path: Path) -> str:
     return sha256_of_folder(path) if path.is_dir() else sha256_of(path)
-
-
-def _csv(steps: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    columns = ("step", "loss", "learning_rate", "grad_norm", "seconds")
-    rows = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    rows.writeheader()
-    rows.writerows(steps)
-    return text.getvalue()

@@ -7,7 +7,6 @@ caching, reasoning, structured output and batch processing, and mistralai 3.7.0.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,24 +18,9 @@ from mistralai.extra.observability import TelemetryConfigurationError, configure
 from opentelemetry.trace import NoOpTracerProvider
 
 from pii_bench.errors import ProviderRefusedError
-from pii_bench.models import batch
+from pii_bench.models import batch, service
 from pii_bench.models.base import CallError, Completion, Finish, Usage
-from pii_bench.models.service import (
-    KEY_REMEDY,
-    MAX_TOKENS_REMEDY,
-    NO_SCHEMA_REMEDY,
-    NO_TEMPERATURE_REMEDY,
-    REDIRECT_REMEDY,
-    ServiceModel,
-    chat_body,
-    connection_failure,
-    failure_kind,
-    first_choice,
-    parse_json,
-    refusal,
-    retry_after,
-    safe_code,
-)
+from pii_bench.models.service import ServiceModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
@@ -57,24 +41,23 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 _FAILED: Final = "error"
 
 _REMEDIES: Final[Mapping[int, str]] = {
+    **service.REMEDIES,
     # A key whose plan is used up gets the same message as a wrong one.
-    401: f"{KEY_REMEDY}, and whether its plan has quota left",
+    401: f"{service.KEY_REMEDY}, and whether its plan has quota left",
     402: "the account has no credit left",
-    403: "the key may not use this model",
-    404: "check the model's name and the base URL",
 }
 _UNKNOWN_MODEL_CODES: Final = frozenset({"invalid_model", "unknown_model"})
 _AT_CAPACITY: Final = "capacity exceeded"
 
 _PARAMETER_REMEDIES: Final[Mapping[str, str]] = {
-    "temperature": NO_TEMPERATURE_REMEDY,
-    "response_format": NO_SCHEMA_REMEDY,
-    "max_tokens": MAX_TOKENS_REMEDY,
+    "temperature": service.NO_TEMPERATURE_REMEDY,
+    "response_format": service.NO_SCHEMA_REMEDY,
+    "max_tokens": service.MAX_TOKENS_REMEDY,
 }
-_REFUSED_MESSAGES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"\btemperature\b|greedy sampling"), NO_TEMPERATURE_REMEDY),
-    (re.compile(r"response_format|json_schema|structured output"), NO_SCHEMA_REMEDY),
-)
+_REFUSED_MESSAGES: Final[Mapping[str, str]] = {
+    r"\btemperature\b|greedy sampling": service.NO_TEMPERATURE_REMEDY,
+    r"response_format|json_schema|structured output": service.NO_SCHEMA_REMEDY,
+}
 
 
 class MistralModel(ServiceModel[Mistral]):
@@ -87,10 +70,10 @@ class MistralModel(ServiceModel[Mistral]):
         """Return the batch API, which uses this model's client."""
         return MistralBatchService(self)
 
-    def _connect(self, api_key: str) -> Mistral:
+    def _connect(self) -> Mistral:
         # Without a `retry_config` the client makes one attempt per call.
         client = Mistral(
-            api_key=api_key,
+            api_key=self._key,
             server_url=self.endpoint,
             async_client=self._http,
             # The default logger writes whole requests where MISTRAL_DEBUG is set.
@@ -113,11 +96,11 @@ class MistralModel(ServiceModel[Mistral]):
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, MistralError):
-            wait, body = retry_after(error.headers), parse_json(error.body)
+            wait, body = service.retry_after(error.headers), service.parse_json(error.body)
             return read_error(error.status_code, body, model=self.model, wait=wait)
         if isinstance(error, TelemetryConfigurationError):
             return ProviderRefusedError(f"provider {PROVIDER!r}: {error}")
-        return connection_failure(error)
+        return service.connection_failure(error)
 
 
 async def response_json(call: Awaitable[BaseModel]) -> object:
@@ -131,14 +114,14 @@ async def response_json(call: Awaitable[BaseModel]) -> object:
     except MistralError as error:
         if error.status_code != 200:
             raise
-        return parse_json(error.body)
+        return service.parse_json(error.body)
     # With warnings it would quote what the SDK's types do not allow.
     return response.model_dump(by_alias=True, exclude_unset=True, warnings=False)
 
 
 def request_body(model: str, request: Request) -> dict[str, Any]:
     """Return the JSON body of a request; a call adds `"stream": false`."""
-    body = chat_body(model, request)
+    body = service.chat_body(model, request)
     if request.sampling.temperature == 0:
         # Models with a lower default of top_p refuse greedy sampling without it.
         body["top_p"] = 1.0
@@ -154,7 +137,7 @@ def read_completion(body: object) -> Completion:
     Raises:
         CallError: bad_response: `body` is not an answer; server_error: it is incomplete.
     """
-    completion, choice, message = first_choice(body)
+    completion, choice, message = service.first_choice(body)
     reason = choice.get("finish_reason")
     if reason == _FAILED:
         raise CallError("server_error", "finish_reason error")
@@ -214,19 +197,19 @@ def read_error(
     `{"detail": ...}`; anything else counts as empty. `wait` is in seconds.
     """
     error = body if isinstance(body, dict) else {}
-    code, message = safe_code(error.get("code"), error.get("type")), error.get("message")
+    code, message = service.safe_code(error.get("code"), error.get("type")), error.get("message")
     message = message.lower() if isinstance(message, str) else ""
     detail = f"HTTP {status} {code}".rstrip()
     remedy = _remedy(status, code, message, error)
     if remedy is not None:
-        return refusal(PROVIDER, model, detail, remedy, for_now=status == 402)
+        return service.refusal(PROVIDER, model, detail, remedy, for_now=status == 402)
     overloaded = status in {429, 503} and _AT_CAPACITY in message
-    return CallError("overloaded" if overloaded else failure_kind(status), detail, retry_after=wait)
+    return CallError(
+        "overloaded" if overloaded else service.failure_kind(status), detail, retry_after=wait
+    )
 
 
 def _remedy(status: int, code: str, message: str, error: Mapping[str, Any]) -> str | None:
-    if 300 <= status < 400:
-        return REDIRECT_REMEDY
     if status not in {400, 422}:
         return _REMEDIES.get(status)
     if code in _UNKNOWN_MODEL_CODES:
@@ -234,10 +217,7 @@ def _remedy(status: int, code: str, message: str, error: Mapping[str, Any]) -> s
     for name in _faulty_fields(error):
         if name in _PARAMETER_REMEDIES:
             return _PARAMETER_REMEDIES[name]
-    for pattern, remedy in _REFUSED_MESSAGES:
-        if pattern.search(message):
-            return remedy
-    return None
+    return service.remedy_in(message, _REFUSED_MESSAGES)
 
 
 def _faulty_fields(error: Mapping[str, Any]) -> Iterator[str]:
@@ -337,7 +317,7 @@ class MistralBatchService(batch.FileBatchService[Mistral]):
         match line:
             case {"response": {"status_code": int(status), "body": body}}:
                 # The bodies of errors are strings of JSON.
-                body = parse_json(body) if isinstance(body, str) else body
+                body = service.parse_json(body) if isinstance(body, str) else body
                 if status == 200:
                     return read_completion(body)
                 return read_error(status, body, model=self._model.model)

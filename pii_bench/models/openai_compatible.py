@@ -18,25 +18,9 @@ import aiohttp
 import httpx2
 import openai
 
-from pii_bench.models import batch
+from pii_bench.models import batch, service
 from pii_bench.models.base import CallError, Completion, Finish, Usage, is_count
-from pii_bench.models.service import (
-    KEY_REMEDY,
-    MAX_TOKENS_REMEDY,
-    NO_SCHEMA_REMEDY,
-    NO_TEMPERATURE_REMEDY,
-    REDIRECT_REMEDY,
-    EndpointClient,
-    ServiceModel,
-    chat_body,
-    connection_failure,
-    failure_kind,
-    first_choice,
-    parse_json,
-    refusal,
-    retry_after,
-    safe_code,
-)
+from pii_bench.models.service import EndpointClient, ServiceModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Mapping
@@ -70,14 +54,11 @@ _UNKNOWN_MODEL_MESSAGE: Final = "model not exist"
 _TOO_LONG_MESSAGE: Final = "maximum context length"
 _TOO_LONG: Final = "context_length_exceeded"
 
-_NO_MODEL_REMEDY: Final = "check the model's name and the base URL"
 _NO_CREDIT_REMEDY: Final = "the account has no credit or quota left, or its limit is reached"
 _REMEDIES: Final[Mapping[int, str]] = {
-    401: KEY_REMEDY,
+    **service.REMEDIES,
     402: _NO_CREDIT_REMEDY,
-    403: "the key may not use this model",
-    404: _NO_MODEL_REMEDY,
-    405: _NO_MODEL_REMEDY,
+    405: service.NO_MODEL_REMEDY,
 }
 
 _NO_CREDIT_CODES: Final = frozenset(
@@ -94,10 +75,10 @@ _NO_CREDIT_CODES: Final = frozenset(
 
 # Parameters that are the same in every request of a run: refused once, always refused.
 _SETTINGS: Final[Mapping[str, str]] = {
-    "temperature": NO_TEMPERATURE_REMEDY,
-    "max_tokens": MAX_TOKENS_REMEDY,
-    "max_completion_tokens": MAX_TOKENS_REMEDY,
-    "response_format": NO_SCHEMA_REMEDY,
+    "temperature": service.NO_TEMPERATURE_REMEDY,
+    "max_tokens": service.MAX_TOKENS_REMEDY,
+    "max_completion_tokens": service.MAX_TOKENS_REMEDY,
+    "response_format": service.NO_SCHEMA_REMEDY,
 }
 _OTHER_LIMIT_REMEDY: Final = (
     "it takes no `max_tokens`, and only OpenAI's own endpoint is sent `max_completion_tokens`"
@@ -129,13 +110,13 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         """Return OpenAI's batch API, which uses this model's client; None for other providers."""
         return OpenAIBatchService(self) if self.provider == PROVIDER else None
 
-    def _open(self, api_key: str) -> EndpointClient:
-        key = None if _is_host(self.endpoint, _OPENAI) else api_key
+    def _open(self) -> EndpointClient:
+        key = None if _is_host(self.endpoint, _OPENAI) else self._key
         return _AioHttpEndpointClient(self.endpoint, self._timeout, key)
 
-    def _connect(self, api_key: str) -> openai.AsyncOpenAI:
+    def _connect(self) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(
-            api_key=api_key,
+            api_key=self._key,
             base_url=self.endpoint,
             timeout=self._http.timeout,
             # `calls` retries, within the pace and the budget.
@@ -147,10 +128,10 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         body = request_body(self.model, request, endpoint=self.endpoint)
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.chat.completions.with_raw_response.create(**body)
-        answer = parse_json(response.http_response.content)
+        answer = service.parse_json(response.http_response.content)
         if (status := _status_inside(answer)) is None:
             return read_completion(answer)
-        wait = retry_after(response.headers)
+        wait = service.retry_after(response.headers)
         return read_error(status, answer, provider=self.provider, model=self.model, wait=wait)
 
     def _read_failure(self, error: Exception) -> Outcome:
@@ -160,11 +141,11 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
                 error.body,
                 provider=self.provider,
                 model=self.model,
-                wait=retry_after(error.response.headers),
+                wait=service.retry_after(error.response.headers),
             )
         wrapped = isinstance(error, openai.APIConnectionError)
         cause = error.__cause__ if wrapped else error
-        failure = connection_failure(cause)
+        failure = service.connection_failure(cause)
         if isinstance(cause, httpx2.ConnectTimeout):
             # The aiohttp client also raises it for a connection that is lost after sending.
             failure.unsent = False
@@ -178,7 +159,7 @@ def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, An
     """
     # OpenAI's newer models refuse `max_tokens`; other servers may ignore the new name.
     limit = "max_completion_tokens" if _is_host(endpoint, _OPENAI) else "max_tokens"
-    body = chat_body(model, request, limit)
+    body = service.chat_body(model, request, limit)
     if request.schema is not None and _is_host(endpoint, _DEEPSEEK):
         body["response_format"] = {"type": "json_object"}
     return body
@@ -203,7 +184,7 @@ def read_completion(body: object) -> Completion:
     Raises:
         CallError: bad_response: `body` is not a chat completion; server_error: it is incomplete.
     """
-    completion, choice, message = first_choice(body)
+    completion, choice, message = service.first_choice(body)
     reason = choice.get("finish_reason")
     if reason in _INTERRUPTED:
         raise CallError("server_error", f"finish_reason {reason}")
@@ -272,16 +253,14 @@ def read_error(
     error = body.get("error", body) if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}
     # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
-    code, kind = safe_code(error.get("code")), safe_code(error.get("type"))
+    code, kind = service.safe_code(error.get("code")), service.safe_code(error.get("type"))
     message = str(error.get("message", "")).lower()
     if status in {400, 403} and (code in _FILTER_CODES or _FILTER_MESSAGE.search(message)):
         return Completion(text="", finish=Finish.FILTER)
     if status == 400 and _TOO_LONG_MESSAGE in message:
         code = _TOO_LONG
     detail = f"HTTP {status} {code or kind}".rstrip()
-    if 300 <= status < 400:
-        remedy: str | None = REDIRECT_REMEDY
-    elif status == 429:
+    if status == 429:
         remedy = _NO_CREDIT_REMEDY if {code, kind} & _NO_CREDIT_CODES else None
     elif status in {400, 422} and code != _TOO_LONG:
         remedy = _parameter_remedy(error.get("param"), code, message)
@@ -289,19 +268,19 @@ def read_error(
         remedy = _REMEDIES.get(status)
     if remedy is not None:
         for_now = remedy == _NO_CREDIT_REMEDY
-        return refusal(provider, model, detail, remedy, for_now=for_now)
+        return service.refusal(provider, model, detail, remedy, for_now=for_now)
     if status == 409:
         failure = "server_error"
     elif status in {503, 529}:
         failure = "overloaded"
     else:
-        failure = failure_kind(status)
+        failure = service.failure_kind(status)
     return CallError(failure, detail, retry_after=wait)
 
 
 def _parameter_remedy(param: object, code: str, message: str) -> str | None:
     if message == _UNKNOWN_MODEL_MESSAGE:
-        return _NO_MODEL_REMEDY
+        return service.NO_MODEL_REMEDY
     # `response_format.json_schema.schema` is part of `response_format`.
     name = str(param).partition(".")[0] if param else ""
     if name == "max_tokens" and code == "unsupported_parameter":
@@ -309,7 +288,7 @@ def _parameter_remedy(param: object, code: str, message: str) -> str | None:
     if not name and _UNSUPPORTED_MESSAGE.search(message):
         words = re.findall(r"\w+", message)
         name = next((setting for setting in _SETTINGS if setting in words), "")
-    return _NO_MODEL_REMEDY if name == "model" else _SETTINGS.get(name)
+    return service.NO_MODEL_REMEDY if name == "model" else _SETTINGS.get(name)
 
 
 def _is_host(endpoint: str, host: str) -> bool:
@@ -320,10 +299,7 @@ def _is_host(endpoint: str, host: str) -> bool:
 _PAGE: Final = 100
 
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
-_ITEM_CODES: Final[Mapping[str, str]] = {
-    "batch_expired": "expired",
-    "batch_cancelled": "cancelled",
-}
+_ITEM_CODES: Final[Mapping[str, str]] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
 
 _TOO_MUCH: Final = "token_limit_exceeded"
 _TOO_MUCH_REMEDY: Final = (
@@ -359,13 +335,13 @@ class OpenAIBatchService(batch.FileBatchService[openai.AsyncOpenAI]):
         # The whole batch was refused, before any request was tried.
         match job.get("errors"):
             case {"data": [{"code": value}, *_]}:
-                code = safe_code(value)
+                code = service.safe_code(value)
             case _:
                 code = ""
         too_much = code == _TOO_MUCH
         remedy = _TOO_MUCH_REMEDY if too_much else _FAILED_REMEDY
         detail = f"batch failed {code}".rstrip()
-        return refusal(PROVIDER, self._model.model, detail, remedy, for_now=too_much)
+        return service.refusal(PROVIDER, self._model.model, detail, remedy, for_now=too_much)
 
     def _line_fields(self, request: Request) -> dict[str, Any]:
         body = request_body(self._model.model, request, endpoint=self._model.endpoint)
@@ -417,5 +393,5 @@ class OpenAIBatchService(batch.FileBatchService[openai.AsyncOpenAI]):
                 return read_error(status, body, provider=PROVIDER, model=self._model.model)
             case {"error": {"code": code}}:
                 kind = _ITEM_CODES.get(str(code), "server_error")
-                return CallError(kind, safe_code(code))
+                return CallError(kind, service.safe_code(code))
         return CallError("bad_response", "a result without an answer")

@@ -57,12 +57,22 @@ _SENT_HEADERS: Final = frozenset(
 
 # The advice in refusals that several protocols have.
 KEY_REMEDY: Final = f"check the API key (with --base-url: {CUSTOM_ENDPOINT_KEY})"
-REDIRECT_REMEDY: Final = "the base URL redirects to another, and texts go nowhere else: check it"
+NO_MODEL_REMEDY: Final = "check the model's name and the base URL"
 NO_TEMPERATURE_REMEDY: Final = "it takes no such `temperature`: run with `--temperature default`"
 NO_SCHEMA_REMEDY: Final = "it takes no such JSON schema: run without `--output schema`"
 MAX_TOKENS_REMEDY: Final = (
     "it writes fewer tokens: run with a lower `--max-tokens` (`utility`: `--answer-tokens`)"
 )
+
+REMEDIES: Final[Mapping[int, str]] = {
+    **dict.fromkeys(
+        range(300, 400), "the base URL redirects to another, and texts go nowhere else: check it"
+    ),
+    401: KEY_REMEDY,
+    403: "the key may not use this model",
+    404: NO_MODEL_REMEDY,
+}
+"""The advice by HTTP status; 402 differs."""
 
 
 class BodyTooLargeError(httpx2.DecodingError):
@@ -248,14 +258,14 @@ class ServiceModel(ABC, Generic[Client]):
         return None
 
     def _start(self) -> None:
-        self._http = self._open(self._key)
-        self.client = self._connect(self._key)
+        self._http = self._open()
+        self.client = self._connect()
 
-    def _open(self, api_key: str) -> EndpointClient:
-        return EndpointClient(self.endpoint, self._timeout, api_key)
+    def _open(self) -> EndpointClient:
+        return EndpointClient(self.endpoint, self._timeout, self._key)
 
     @abstractmethod
-    def _connect(self, api_key: str) -> Client:
+    def _connect(self) -> Client:
         """Return the SDK's client, which uses `_http`."""
 
     @abstractmethod
@@ -365,6 +375,11 @@ def safe_code(*values: object) -> str:
         if isinstance(value, str) and re.fullmatch(r"[A-Za-z_.-]{1,64}", value):
             return value
     return ""
+
+
+def remedy_in(message: str, remedies: Mapping[str, str]) -> str | None:
+    """Return the remedy of the first pattern that is in an error's message."""
+    return next((remedies[pattern] for pattern in remedies if re.search(pattern, message)), None)
 
 
 def failure_kind(status: int) -> str:

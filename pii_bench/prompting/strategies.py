@@ -128,10 +128,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         Strategy("naive-choice", Task.QUERY_RELATED, _PLAIN | {"choices"}, oracle=True),
         Strategy("self-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("thought",)),
         Strategy(
-            "auto-cot",
-            Task.QUERY_RELATED,
-            _PLAIN | {"demonstrations"},
-            reasoning=("thought",),
+            "auto-cot", Task.QUERY_RELATED, _PLAIN | {"demonstrations"}, reasoning=("thought",)
         ),
         Strategy(
             "self-consistency", Task.QUERY_RELATED, _PLAIN, reasoning=("reflections", "summary")

@@ -10,14 +10,7 @@ import pytest
 
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.anthropic_messages import AnthropicModel
-from pii_bench.models.base import (
-    AnswerSchema,
-    CallError,
-    Finish,
-    Message,
-    Request,
-    Sampling,
-)
+from pii_bench.models.base import AnswerSchema, CallError, Finish, Message, Request, Sampling
 from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from tests import anthropic_replies, mistral_replies, protocol_server

@@ -36,14 +36,10 @@ if TYPE_CHECKING:
 anything: Any = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 
 
-@pytest.mark.parametrize("value", [0, 1, 2**53])
-def test_counts_are_integers_in_a_range(value: object) -> None:
-    assert is_count(value)
+def test_counts_are_integers_in_a_range() -> None:
+    values = [0, 1, 2**53, True, False, -1, 2**53 + 1, 10**400, 7.0, "7", None, [7]]
 
-
-@pytest.mark.parametrize("value", [True, False, -1, 2**53 + 1, 10**400, 7.0, "7", None, [7]])
-def test_other_values_are_no_counts(value: object) -> None:
-    assert not is_count(value)
+    assert [value for value in values if is_count(value)] == [0, 1, 2**53]
 
 
 @pytest.mark.parametrize(

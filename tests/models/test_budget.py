@@ -112,12 +112,7 @@ def test_low_expected_and_high_are_in_order(
 
 # USD per million: input 2, cached 0.5, output 10; a batch costs half.
 PRICE = Price(
-    input=2.0,
-    output=10.0,
-    date=date(2026, 1, 1),
-    source="test",
-    cached_input=0.5,
-    batch_factor=0.5,
+    input=2.0, output=10.0, date=date(2026, 1, 1), source="test", cached_input=0.5, batch_factor=0.5
 )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import CallError, Completion, Usage
-from pii_bench.models.calls import AdaptiveLimit, Pace, RateLimit
+from pii_bench.models.calls import AdaptiveLimit, Pace
 from tests.models.simulated import now, run
 
 ANSWER = Completion("yes")
@@ -19,7 +19,7 @@ TOO_MANY = CallError("rate_limit")  # without a wait
 
 
 def pace_of(limit: int, **rates: float) -> Pace:
-    return Pace(AdaptiveLimit(limit), RateLimit(**rates))
+    return Pace(AdaptiveLimit(limit), **rates)
 
 
 async def call(pace: Pace, seconds: float = 1.0, *, tokens: int = 0) -> float:
@@ -195,7 +195,7 @@ def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
 def test_calls_start_at_the_rate(
     requests: float | None, tokens: float | None, per_call: int, began: list[float]
 ) -> None:
-    pace = Pace(AdaptiveLimit(99), RateLimit(requests, tokens))
+    pace = Pace(AdaptiveLimit(99), requests, tokens)
 
     assert run(starts(pace, len(began), tokens=per_call)) == pytest.approx(began)
 
@@ -227,7 +227,7 @@ def test_the_limit_is_never_exceeded_and_all_calls_start(
     maximum: int, calls: list[tuple[float, str]]
 ) -> None:
     limit = AdaptiveLimit(maximum)
-    pace = Pace(limit, RateLimit())
+    pace = Pace(limit)
     entered = 0
 
     async def one(seconds: float, outcome: str) -> None:

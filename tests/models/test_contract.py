@@ -142,25 +142,14 @@ class TestFailures:
         assert len(server.requests) == len(kinds)
 
     def test_they_have_the_wait_of_the_server(self, adapter: Adapter, ask: Asker) -> None:
-        waits = {
-            "7.0": {"Retry-After": "7"},
-            "1.5": {"retry-after-ms": "1500", "Retry-After": "9"},
-            "": {"Retry-After": "soon"},
-        }
         error = adapter.dialect.error
-        for status, kind in {429: "rate_limit", 500: "server_error"}.items():
-            failures = ask.failures(
-                error(status, "a", headers=headers) for headers in waits.values()
-            )
-            assert failures == [f"{kind}: HTTP {status} a {wait}".rstrip() for wait in waits]
+        failures = ask.failures(
+            error(each, "a", headers={"Retry-After": "7"}) for each in (429, 500)
+        )
+        assert failures == ["rate_limit: HTTP 429 a 7.0", "server_error: HTTP 500 a 7.0"]
 
-    def test_the_body_may_be_unreadable(self, ask: Asker) -> None:
-        bodies = (b"", b"slow down", b"<html>", b"[]", b'{"error": "busy"}')
-        failures = ask.failures(Reply(status=500, body=body) for body in bodies)
-        assert failures == ["server_error: HTTP 500"] * len(bodies)
-
-    def test_the_body_may_be_any_json(self, ask: Asker) -> None:
-        bodies: list[object] = []
+    def test_the_body_may_be_anything(self, ask: Asker) -> None:
+        bodies: list[object] = [b"", b"slow down", b"<html>"]
         oddities: list[object] = [None, [], {}, True, GIANT, [["a"]], {"a": []}, "\ud83d"]
         for odd in oddities:
             bodies += [
@@ -223,12 +212,8 @@ class TestNoResponse:
         ok = b"HTTP/1.1 200 OK\r\n"
         replies = [
             RESET,
-            Reply(raw=b""),
             Reply(raw=b"hello\r\n\r\n"),
-            Reply(raw=ok + b"Content-Le"),
-            Reply(raw=b"HTTP/1.1 99999 OK\r\n\r\n"),
             Reply(raw=ok + b"A: " + b"x" * 200_000 + b"\r\n\r\n{}"),
-            Reply(raw=ok + b"Content-Length: some\r\n\r\n{}"),
             Reply(raw=ok + b"Content-Length: 99\r\n\r\n{}"),
             Reply(raw=ok + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
         ]
@@ -239,10 +224,7 @@ class TestResponsesOutsideTheProtocol:
     @pytest.mark.parametrize("kind", ["application/json", "text/html"])
     def test_are_bad_responses(self, ask: Asker, kind: str) -> None:
         bodies = (
-            b"",
             b"<html>",
-            b'{"choices": [{"mess',
-            b'{"content": [{"ty',
             b'{"text": "\xff"}',
             b"null",
             b"[]",

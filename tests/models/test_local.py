@@ -12,15 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
-from pii_bench.models.base import (
-    CallError,
-    Completion,
-    Finish,
-    Message,
-    Request,
-    Sampling,
-    Usage,
-)
+from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling, Usage
 from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
 from tests.models.adapters import ask, failure_of
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
@@ -303,8 +295,7 @@ class TestRealModel:
         assert asyncio.run(run()).text
 
     @pytest.mark.parametrize(
-        ("close", "message"),
-        [("await model.close()", ""), ("pass", "Unclosed client session")],
+        ("close", "message"), [("await model.close()", ""), ("pass", "Unclosed client session")]
     )
     def test_the_process_can_end_during_an_answer(self, close: str, message: str) -> None:
         code = f"""

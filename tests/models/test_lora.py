@@ -40,13 +40,10 @@ from pii_bench.models.lora import (  # noqa: E402
     collate,
     encode,
     tune,
+    write_tuned,
 )
-from pii_bench.models.tuned_gguf import write_tuned  # noqa: E402
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("default"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 TEMPLATE = (
     "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}<end>\n"

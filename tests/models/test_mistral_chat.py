@@ -6,31 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.models.base import (
-    Completion,
-    Finish,
-    Sampling,
-    Usage,
-)
+from pii_bench.models.base import Completion, Finish, Sampling, Usage
 from pii_bench.models.batch import Absence
 from pii_bench.models.mistral_chat import MistralModel, request_body
 from tests.batch_protocols import MistralBatches
 from tests.batch_server import ABSENT, Fault, Item
-from tests.mistral_replies import (
-    answer,
-    answer_body,
-    text_chunk,
-    thinking_chunk,
-)
-from tests.models.adapters import (
-    KEY,
-    REQUEST,
-    SAMPLE_TEXT,
-    SCHEMA,
-    SERVICES,
-    Adapter,
-    Asker,
-)
+from tests.mistral_replies import answer, answer_body, text_chunk, thinking_chunk
+from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SCHEMA, SERVICES, Adapter, Asker
 from tests.models.batch_cases import CASES, TAG, request, run_job
 from tests.protocol_server import ProtocolServer, Reply
 

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.errors import ProviderRefusedError, ProviderUnavailableError
-from pii_bench.models.base import (
-    Finish,
-    Sampling,
-    Usage,
-)
+from pii_bench.models.base import Finish, Sampling, Usage
 from pii_bench.models.catalog import build_batch_service
-from pii_bench.models.openai_compatible import (
-    OpenAICompatibleModel,
-    read_completion,
-    request_body,
-)
+from pii_bench.models.openai_compatible import OpenAICompatibleModel, read_completion, request_body
 from tests.batch_protocols import OpenAIBatches
 from tests.batch_server import Item
 from tests.models.adapters import KEY, REQUEST, SCHEMA, SERVICES, Adapter, ask

@@ -19,11 +19,7 @@ from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.mistral_chat import read_completion as read_answer
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from pii_bench.models.openai_compatible import read_completion as read_chat_completion
-from pii_bench.models.service import (
-    ServiceModel,
-    connection_failure,
-    retry_after,
-)
+from pii_bench.models.service import ServiceModel, connection_failure, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable

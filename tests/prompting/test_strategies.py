@@ -68,21 +68,18 @@ def test_placeholders_are_filled_and_white_space_around_is_removed(
     assert template.render({"description": "Ann", "query": "Why?"}) == rendered
 
 
-@given(st.text(), st.text())
-def test_values_stay_as_they_are(description: str, query: str) -> None:
+value_texts = st.text() | st.sampled_from(["{{query}} \\1 $query", "{{description}}"])
+
+
+@given(value_texts, value_texts)
+def test_values_stay_as_they_are_also_where_they_look_like_a_placeholder(
+    description: str, query: str
+) -> None:
     template = Template("<{{description}}|{{query}}>")
 
     rendered = template.render({"description": description, "query": query})
 
     assert rendered == f"<{description}|{query}>"
-
-
-def test_a_value_that_looks_like_a_placeholder_is_not_filled() -> None:
-    template = Template("{{description}} / {{query}}")
-
-    rendered = template.render({"description": "{{query}} \\1 $query", "query": "{{description}}"})
-
-    assert rendered == "{{query}} \\1 $query / {{description}}"
 
 
 @pytest.mark.parametrize(
@@ -201,25 +198,9 @@ def test_a_text_is_written_into_no_schema() -> None:
         load_prompt(STRATEGIES["rewrite"], output="schema")
 
 
-def test_the_strategies_of_the_paper_and_ours() -> None:
-    assert list(STRATEGIES) == [
-        "naive",
-        "naive-choice",
-        "self-cot",
-        "auto-cot",
-        "self-consistency",
-        "ps-cot",
-        "self-consistency-vote",
-        "json",
-        "rewrite",
-    ]
-    detecting = [each.name for each in ALL if each.task is Task.DETECTION]
-    assert detecting == ["detection", "json"]
-    assert {each.task for each in ALL} == set(Task) - {Task.MASKING}
-    # Only the one that is told gold is an oracle.
+def test_only_the_strategy_that_is_told_gold_is_an_oracle() -> None:
     assert [strategy.name for strategy in ALL if strategy.oracle] == ["naive-choice"]
     assert [strategy.name for strategy in ALL if "choices" in strategy.fields] == ["naive-choice"]
-    assert [strategy.name for strategy in ALL if strategy.voted] == ["self-consistency-vote"]
 
 
 def test_every_file_of_prompts_belongs_to_a_strategy() -> None:
@@ -228,12 +209,6 @@ def test_every_file_of_prompts_belongs_to_a_strategy() -> None:
     used |= {f"schema.{answer_schema(strategy).name}.txt" for strategy in ALL}
 
     assert {path.name for path in PROMPTS.glob("*.txt")} == used
-
-
-def test_the_choices_are_the_gold_entities_in_the_order_of_the_text() -> None:
-    (message,) = load_prompt(STRATEGIES["naive-choice"]).messages(SAMPLE)
-
-    assert "\n- Bo Ray\n- Ann Lee\n- 32\n- Acme\n\n" in message.content
 
 
 def test_a_sample_without_query_can_be_detected() -> None:
@@ -252,14 +227,6 @@ def test_a_sample_without_query_can_be_detected() -> None:
 def test_an_unknown_strategy(name: str, message: str) -> None:
     with pytest.raises(UnknownNameError, match=message):
         get_strategy(name)
-
-
-def test_each_prompt_has_its_own_hash() -> None:
-    own = [strategy for strategy in ALL if strategy.text is None]
-    prompts = [load_prompt(each) for each in own]
-    prompts += [load_prompt(each, output="schema") for each in own if each in FORMED]
-
-    assert len({prompt.sha256 for prompt in prompts}) == len(prompts) == 2 * len(own) - 1
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from pii_bench.files import encodable
 from pii_bench.models.base import Finish
 from pii_bench.tasks import Status
+from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -28,7 +29,7 @@ PARSER = "pii-parse-2"
 Subject: TypeAlias = tuple[tuple[str, str], ...]
 """The (text, type) pairs of a subject in the order of the answer, with repeats."""
 
-TYPES: Final = frozenset({"PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"})
+TYPES: Final = frozenset(pii_type.value for pii_type in PiiType)
 
 _ALIASES = {
     "PER": "person persons people name names fullname personname",

@@ -109,17 +109,6 @@ def test_what_a_provider_enforced_is_not_repaired(said: str, status: Status) -> 
     assert found == Parsed(ANN if status is Status.OK else None, status)
 
 
-def test_subjects_and_their_entities_are_read() -> None:
-    answer = """{"subjects": [
-        {"entities": [{"text": "Ann Lee", "type": "PER"}, {"type": "DEM", "text": "32"}]},
-        {"entities": []}
-    ]}"""
-
-    assert parse_structured_detection(answer) == Parsed(
-        ((("Ann Lee", "PER"), ("32", "DEM")), ()), Status.OK
-    )
-
-
 def test_the_answer_is_read_and_its_reasoning_is_not() -> None:
     answer = '{"thought": "### Answer: [\\"40\\"]", "answer": ["32", "Acme"]}'
 
@@ -130,7 +119,7 @@ def test_the_answer_is_read_and_its_reasoning_is_not() -> None:
 def test_what_the_schema_allows_comes_back_as_it_was(subjects: list[list[tuple[str, str]]]) -> None:
     written = {
         "subjects": [
-            {"entities": [{"text": text, "type": name} for text, name in subject]}
+            {"entities": [{"type": name, "text": text} for text, name in subject]}
             for subject in subjects
         ]
     }
@@ -172,10 +161,8 @@ def test_how_it_ended_tells_what_became_of_it(text: str, finish: Finish, status:
         DETECTION,
         '{"subjects": {}}',
         '{"subjects": [], "note": ""}',
-        '{"subjects": [[]]}',
         '{"subjects": [{"entities": [], "name": "Ann"}]}',
         '{"subjects": [{"entities": [["Ann Lee", "PER"]]}]}',
-        '{"subjects": [{"entities": [{"text": "Ann Lee"}]}]}',
         '{"subjects": [{"entities": [{"text": "Ann Lee", "type": "per"}]}]}',
         '{"subjects": [{"entities": [{"text": "Ann Lee", "type": ["PER"]}]}]}',
         '{"subjects": [{"entities": [{"text": 32, "type": "DEM"}]}]}',
@@ -197,7 +184,6 @@ def test_json_of_another_shape_holds_no_subjects(answer: str) -> None:
         '```json\n{"answer": ["32"]}\n```',
         '{"answer": "32"}',
         '{"answer": [32]}',
-        '{"answer": [null]}',
         '{"answer": ["\\udc00"]}',
         '{"thought": ["32"], "answer": []}',
     ],

@@ -53,10 +53,7 @@ def test_what_is_repaired(said: str) -> None:
 @pytest.mark.parametrize(
     ("said", "parsed"),
     [
-        (
-            '{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]',
-            Parsed(ANN, Status.REPAIRED, cut=True),
-        ),
+        ('{"PII": {"FIRSTNAME": ["Ann"], "AGE": ["32"]', Parsed(ANN, Status.REPAIRED, cut=True)),
         # A label that was not asked for stays.
         ('{"PII": {"pet": ["Rex"]}}', Parsed(((("Rex", "PET"),),), Status.REPAIRED)),
         ("None", Parsed((), Status.REPAIRED)),
