@@ -83,7 +83,6 @@ def test_a_factory_that_returns_no_systems_is_an_error(target: str, what: str) -
     ("source", "what"),
     [
         ("def systems(): return None", ""),
-        ("def systems(): return 3", ""),
         ("def systems(needed): return []", ", but raised TypeError"),
         ("def systems():\n    raise ValueError('Lee')", ", but raised ValueError at {}:2"),
         ("def systems():\n    None.gone", ", but raised AttributeError at {}:2"),
@@ -152,14 +151,13 @@ class Constant:
 
     response: Any
     task: Task = Task.DETECTION
-    request: str = "version 1"
 
     @property
     def card(self) -> SystemCard:
         return SystemCard("constant", "system", "", self.task, oracle=False, settings={})
 
     def request_hash(self, _: Sample) -> str:
-        return self.request
+        return "version 1"
 
     async def respond(self, _: Sample) -> Response:
         response: Response = self.response
@@ -220,33 +218,17 @@ PARTS = (
     ("task", "response", "what"),
     [
         (Task.DETECTION, made(OK, subjects=(("Ann", "PER"),)), PARTS),
-        (Task.DETECTION, made(OK, subjects=(5,)), PARTS),
         (
             Task.DETECTION,
             made(OK, subjects=(((5, "PER"),),)),
             ": prediction, subjects[0]: 'text' must be a string, not a whole number",
         ),
         (Task.DETECTION, made("Ann Lee"), f": 'status' must be one of {', '.join(Status)}"),
-        (
-            Task.DETECTION,
-            made(OK),
-            ": prediction: has neither 'subjects' nor 'related' nor 'rewritten' (status 'ok')",
-        ),
         (Task.DETECTION, made(OK, related=()), ": it lacks what detection asks for"),
         (
             Task.QUERY_RELATED,
             made(OK, related="Ann"),
             ": 'related' must be a tuple of texts, not one text",
-        ),
-        (
-            Task.QUERY_RELATED,
-            made(OK, related=(None,)),
-            ": prediction: 'related' must be a list of strings",
-        ),
-        (
-            Task.REWRITE,
-            made(OK, rewritten=5),
-            ": prediction: 'rewritten' must be a string, not a whole number",
         ),
         (Task.DETECTION, completed(None), ": record: 'text' must be a string, not null"),
         (
@@ -304,15 +286,6 @@ def test_one_system_in_place_of_a_list_is_an_error() -> None:
         plug_ins(Constant(DETECTED))
 
 
-def test_a_hallucinated_entity_of_a_plug_in_is_an_answer(folder: Path) -> None:
-    system = loaded(folder, """return Completion('Subject1{"Nemo Nowhere": "PER"}')""")
-
-    response = asyncio.run(system.respond(SAMPLE))
-
-    assert fault_of(response) is None
-    assert read_response(Task.DETECTION, response, "text").status is Status.OK
-
-
 def test_the_prompt_of_a_plug_in_defaults_to_its_task_which_may_be_a_string() -> None:
     (system,) = plug_ins([custom(card=altered(prompt="", task="masking"))])
 
@@ -358,6 +331,7 @@ def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
 
     assert one.request_hash(SAMPLE) == same.request_hash(SAMPLE) != other.request_hash(SAMPLE)
     assert one.card.settings["source"] != other.card.settings["source"]
+    assert other.card.settings["source"] == sha256_of(folder / "my_system.py")
 
 
 @pytest.mark.parametrize(
@@ -367,13 +341,12 @@ def test_the_source_of_a_plug_in_is_in_its_request_hash(folder: Path) -> None:
         (Task.DETECTION, {"query": "Who is it?"}, True),
         (Task.DETECTION, {"description": "Bo Ek is 32."}, False),
         (Task.QUERY_RELATED, {"query": "Who is it?"}, False),
-        (Task.MASKING, {"query": "Who is it?"}, False),
     ],
 )
 def test_a_constant_request_hash_does_not_share_the_answers_of_other_texts(
     task: Task, changes: dict[str, str], *, same: bool
 ) -> None:
-    (system,) = plug_ins([Constant(DETECTED, task, "version 1")])
+    (system,) = plug_ins([Constant(DETECTED, task)])
     sample = Sample("s1", "Ann Lee is 32.", "Am I old?", (), ())
     other = replace(sample, **changes)  # type: ignore[arg-type]
 
@@ -427,15 +400,12 @@ def test_an_object_that_lacks_a_member_of_a_system_is_an_error() -> None:
         plug_ins([Constant(DETECTED, Task.REWRITE), unclosed])
 
 
-@pytest.mark.parametrize(("given", "kind"), [(None, "NoneType"), (b"abc", "bytes")])
-def test_a_request_hash_that_is_no_string_is_an_error(given: Any, kind: str) -> None:
-    (system,) = plug_ins([Constant(DETECTED, request=given)])
+def test_a_request_hash_that_is_no_string_is_an_error() -> None:
+    (system,) = plug_ins([custom(request_hash=lambda _: b"abc")])
 
-    with pytest.raises(PiiBenchError) as caught:
+    what = r"^system 'constant' \(system\): request_hash came with bytes; allowed: str$"
+    with pytest.raises(PiiBenchError, match=what):
         system.request_hash(SAMPLE)
-
-    what = f"request_hash came with {kind}; allowed: str"
-    assert str(caught.value) == f"system 'constant' (system): {what}"
 
 
 def test_a_request_hash_that_raises_is_an_error_before_the_first_call(tmp_path: Path) -> None:
@@ -496,12 +466,6 @@ def test_the_source_of_a_package_is_all_its_python_files(
         files[name] += "\n# changed"
         assert source() != before, name
         before = source()
-
-
-def test_the_source_of_a_single_file_is_its_hash(folder: Path) -> None:
-    system = loaded(folder, "return Completion('{}')")
-
-    assert system.card.settings["source"] == sha256_of(folder / "my_system.py")
 
 
 def test_an_object_that_no_factory_made_keeps_its_identity() -> None:

@@ -65,7 +65,6 @@ def test_the_parts_of_a_failed_prediction_are_ignored(tmp_path: Path, status: st
     ("record", "what"),
     [
         ({"related": []}, "record: 'id' is missing"),
-        ({"id": 1, "related": []}, "record: 'id' must be a string, not a whole number"),
         ({"id": "s7", "related": []}, "the dataset has no sample 's7'"),
         ({"id": "s0", "related": []}, "id 's0' is already on line 1"),
         (
@@ -80,13 +79,7 @@ def test_the_parts_of_a_failed_prediction_are_ignored(tmp_path: Path, status: st
             FULL | {"status": "okay"},
             f"prediction 's1': unknown status 'okay'; did you mean 'ok'? (allowed: {STATUSES})",
         ),
-        (FULL | {"status": None}, "prediction 's1': 'status' must be a string, not null"),
-        (FULL | {"related": "32"}, "prediction 's1': 'related' must be a list, not a string"),
         (FULL | {"related": [32]}, "prediction 's1': 'related' must be a list of strings"),
-        (
-            FULL | {"subjects": {"A": []}},
-            "prediction 's1': 'subjects' must be a list, not an object",
-        ),
         (
             FULL | {"subjects": [{"text": "Ann", "type": "PER"}]},
             "prediction 's1', subjects[0] must be a list of entities",
@@ -101,7 +94,6 @@ def test_the_parts_of_a_failed_prediction_are_ignored(tmp_path: Path, status: st
         ),
         ({"id": "s1", "related": ["32"]}, "prediction 's1' has no 'subjects', but 's0' has"),
         ({"id": "s1", "subjects": []}, "prediction 's1' has no 'related', but 's0' has"),
-        (["Ann"], "a line must be a JSON object, not a list"),
     ],
 )
 def test_an_error_gives_the_line_and_not_its_text(
@@ -142,14 +134,13 @@ def test_the_tasks_follow_from_the_answered_predictions(
     assert read_predictions(path, [make_sample("s0"), make_sample("s1")]).tasks == tasks
 
 
-@pytest.mark.parametrize("status", ["refused", "infra_error"])
 @pytest.mark.parametrize(
     ("changes", "tasks"), [({}, list(Task)), ({"query": None, "related": []}, [Task.DETECTION])]
 )
 def test_a_file_without_answers_has_all_tasks_of_the_dataset(
-    tmp_path: Path, status: str, changes: dict[str, Any], tasks: list[Task]
+    tmp_path: Path, changes: dict[str, Any], tasks: list[Task]
 ) -> None:
-    path = write_lines(tmp_path / "answers.jsonl", [{"id": "s1", "status": status}])
+    path = write_lines(tmp_path / "answers.jsonl", [{"id": "s1", "status": "refused"}])
 
     assert read_predictions(path, [make_sample("s1", **changes)]).tasks == tasks
 
@@ -185,14 +176,6 @@ def test_all_bad_lines_are_listed_at_once(tmp_path: Path) -> None:
         "  line 3: id 's1' is already on line 2\n"
         f"  line 4: prediction 's2': unknown status 'fine' (allowed: {STATUSES})"
     )
-
-
-def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
-    lines = [{"id": f"s{n}", "related": [str(n)]} for n in (2, 0, 1)]
-
-    found = read(tmp_path, *lines, ids=["s0", "s1", "s2"])
-
-    assert [found[f"s{n}"].related for n in range(3)] == [("0",), ("1",), ("2",)]
 
 
 def test_a_line_that_changes_after_opening_is_an_error(tmp_path: Path) -> None:

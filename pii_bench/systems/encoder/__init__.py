@@ -88,11 +88,7 @@ class EncoderDetector:
 
     def __init__(self, folder: Path = SHIPPED) -> None:
         self._reader = Reader(folder)
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The hash of the weights."""
-        return {"weights": self._reader.sha256}
+        self.identity: Mapping[str, str] = {"weights": self._reader.sha256}
 
     def detect(self, text: str) -> list[DetectedSpan]:
         """Return the spans of a text, sorted and without overlaps."""
@@ -174,11 +170,10 @@ class EncoderScorer:
     def __init__(self) -> None:
         self._reader = Reader()
         self.threshold = read_threshold(SHIPPED, BALANCED)
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Hash of the weights, and the threshold."""
-        return {"weights": self._reader.sha256, "threshold": repr(self.threshold)}
+        self.identity: Mapping[str, str] = {
+            "weights": self._reader.sha256,
+            "threshold": repr(self.threshold),
+        }
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return the relevance of each candidate; `NEVER` for those that are not kept."""

@@ -25,9 +25,8 @@ from pii_bench.files import write_whole
 from pii_bench.systems.encoder import LOG
 from pii_bench.systems.encoder.augment import DEFAULT, augmented, conversations, excerpts
 from pii_bench.systems.encoder.measure import measure
-from pii_bench.systems.encoder.network import IGNORED, Head, JointReader, export
+from pii_bench.systems.encoder.network import IGNORED, Head, JointReader, export, restore
 from pii_bench.systems.encoder.reader import Reader, bucket
-from pii_bench.systems.encoder.restore import restore
 from pii_bench.systems.encoder.windows import padded, spelled_of, subwords_of, windows_of
 from pii_bench.systems.tagger import OUTSIDE, begin
 from pii_bench.taxonomy import PiiType

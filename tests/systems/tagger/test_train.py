@@ -70,13 +70,6 @@ def test_an_epoch_has_every_example_once_in_an_order_of_the_seed() -> None:
     assert epoch(1) == lengths != epoch(2)
 
 
-def test_batches_hold_texts_of_like_length() -> None:
-    examples = [example_of_length(words) for words in [1, 50] * 32]
-
-    for batch in shuffled(examples, 8, np.random.default_rng(1)):
-        assert len(set(batch.lengths.tolist())) == 1
-
-
 def test_a_share_of_the_words_is_forgotten_and_padding_stays() -> None:
     torch.manual_seed(1)
     words = torch.full((100, 100), 7)
