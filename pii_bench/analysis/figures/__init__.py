@@ -25,6 +25,7 @@ NOT_INSTALLED: Final = (
 )
 NOTHING_TO_DRAW: Final = "they need a run in which every sample is scored"
 
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """The caption and the SVG of a figure."""
@@ -74,4 +75,3 @@ def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures
         for _, caption, figure in draw_all(analyse(runs, published))
     )
     return Figures(drawn, "" if drawn else NOTHING_TO_DRAW)
-
