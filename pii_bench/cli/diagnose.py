@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass
 from pii_bench.analysis.diagnosis.exposure import find_scores
 from pii_bench.analysis.diagnosis.tables import (
     ANSWERED,
     CLOSED,
-    COLUMNS,
     OPEN,
-    REACTION,
     curve_table,
     error_table,
     leak_table,
@@ -29,9 +27,9 @@ from pii_bench.ranking.stored import read_runs
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
-    from pii_bench.analysis.diagnosis.tables import Line
+    import pandas as pd
 
 _ERRORS: Final = """\
 Errors: texts wrongly selected or not (query-related), wrongly readable or hidden in the masked text
@@ -53,6 +51,10 @@ reactions."""
 
 _SYSTEM: Final = ("Model", "Strategy", "Source")
 _RATES: Final = ("leak", "over_masking", "text_over_masking")
+_REACTIONS: Final = (
+    *("reaction", "against", "pairs", "failed", "undefined", "done", "rate"),
+    *("both_right", "right_rate"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,17 +86,12 @@ def run(arguments: argparse.Namespace) -> bool:
     folder = arguments.results / "diagnosis"
     records = []
     for name, table in tables.items():
-        text = csv_text(COLUMNS[name], (line.values() for line in table), figure=".6g")
+        known = table.astype(object).where(table.notna(), None)
+        text = csv_text(list(table.columns), known.itertuples(index=False), figure=".6g")
         write_whole(folder / f"{name}.csv", text)
         # JSON has no infinity, such as the threshold that keeps nothing.
-        records += [
-            {"table": name}
-            | {
-                key: None if value in {math.inf, -math.inf} else value
-                for key, value in line.items()
-            }
-            for line in table
-        ]
+        finite = known.where(~known.isin([math.inf, -math.inf]), None)
+        records += [{"table": name, **record} for record in finite.to_dict("records")]
     if arguments.json:
         echo_json(records)
     else:
@@ -106,11 +103,11 @@ def run(arguments: argparse.Namespace) -> bool:
     return not left_out
 
 
-def _print_errors(table: Sequence[Line]) -> None:
+def _print_errors(table: pd.DataFrame) -> None:
     echo(_ERRORS)
-    for (dataset, task), part in _grouped(table, "dataset", "task").items():
+    for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
         body = []
-        for system, lines in _by_run(line for line in part if line["errors"] is not None):
+        for system, lines in _by_run(part.dropna(subset="errors")):
             counts = Counter[str]()
             for line in lines:
                 counts[line["class"]] += line["errors"]
@@ -122,15 +119,15 @@ def _print_errors(table: Sequence[Line]) -> None:
         _print_table([*_SYSTEM, "Scored", *ErrorClass, "all"], body)
 
 
-def _print_leak(table: Sequence[Line]) -> None:
-    if not table:
+def _print_leak(table: pd.DataFrame) -> None:
+    if table.empty:
         return
     echo(f"\n{_LEAK}")
     header = [*_SYSTEM, "Answered", "Failed"]
     for title in ("Leak", "Over", "Text"):
         header += [title, OPEN, CLOSED]
     header += ["Repeated", "some", "none"]
-    for (dataset,), part in _grouped(table, "dataset").items():
+    for dataset, part in table.groupby("dataset", sort=False):
         body = []
         for system, lines in _by_run(part):
             by_policy = {line["on_failure"]: line for line in lines}
@@ -144,15 +141,15 @@ def _print_leak(table: Sequence[Line]) -> None:
         _print_table(header, body)
 
 
-def _print_twins(table: Sequence[Line]) -> None:
-    if not table:
+def _print_twins(table: pd.DataFrame) -> None:
+    if table.empty:
         return
     echo(f"\n{_TWINS}")
     header = [*_SYSTEM, "Reaction", "Against", "Pairs", "Failed", "Undefined", "Shown", "Rate"]
     header += ["Right", "Rate"]
-    for (dataset,), part in _grouped(table, "dataset").items():
+    for dataset, part in table.groupby("dataset", sort=False):
         body = [
-            [*system, *(line[name] for name in REACTION)]
+            [*system, *(line[name] for name in _REACTIONS)]
             for system, lines in _by_run(part)
             for line in lines
         ]
@@ -160,17 +157,10 @@ def _print_twins(table: Sequence[Line]) -> None:
         _print_table(header, body)
 
 
-def _grouped(table: Iterable[Line], *columns: str) -> Mapping[tuple[object, ...], list[Line]]:
-    """Return the lines by their values in some columns, in the order of first occurrence."""
-    groups: defaultdict[tuple[object, ...], list[Line]] = defaultdict(list)
-    for line in table:
-        groups[tuple(line[column] for column in columns)].append(line)
-    return groups
-
-
-def _by_run(table: Iterable[Line]) -> Iterator[tuple[list[str], list[Line]]]:
+def _by_run(table: pd.DataFrame) -> Iterator[tuple[list[str], list[dict[Hashable, Any]]]]:
     """Yield the model, strategy and source of each run of a dataset, with its rows."""
-    for lines in _grouped(table, "source", "model", "strategy").values():
+    for _, part in table.groupby(["source", "model", "strategy"], sort=False):
+        lines = part.to_dict("records")
         first = lines[0]
         source = f"{first['source']}, oracle" if first["oracle"] else str(first["source"])
         yield [first["model"], first["strategy"], source], lines
@@ -181,6 +171,6 @@ def _print_table(header: Sequence[str], body: Sequence[Sequence[object]]) -> Non
 
 
 def _cell(value: object) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)

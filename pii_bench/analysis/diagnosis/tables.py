@@ -1,9 +1,12 @@
-"""The diagnosis of stored runs as rows of tables, which hold no text of a sample."""
+"""The diagnosis of stored runs as tidy tables, which hold no text of a sample."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
 
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side, classify
 from pii_bench.analysis.diagnosis.exposure import TIERS, Exposure, curve, judge, judge_answer
@@ -12,40 +15,21 @@ from pii_bench.datasets.sample import applicable
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pii_bench.analysis.diagnosis.errors import ErrorCounts
     from pii_bench.analysis.diagnosis.exposure import ScoredCandidates
     from pii_bench.ranking.stored import Run
 
-Line: TypeAlias = dict[str, Any]
-"""Column to value; None if it is unknown or undefined."""
 
-_RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
-_RATES: Final = ("leak", "plain_leak", "over_masking", "text_over_masking")
-REACTION: Final = (
-    *("reaction", "against", "pairs", "failed", "undefined", "done", "rate"),
-    *("both_right", "right_rate"),
-)
-"""Columns of twins, after those that identify a run."""
-
-COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "errors": (*_RUN, "task", "scored", "gold", "class", "side", "errors"),
-    "leak": (
-        *(*_RUN, "gold", "answered", "failed", "on_failure"),
-        *(*_RATES, *(f"leak_tier_{tier}" for tier in TIERS)),
-        *("unneeded", "leaked", "needed", "needed_masked"),
-        *("other_characters", "other_characters_masked"),
-        *("repeated", "repeated_in_part", "repeated_open"),
-    ),
-    "leak-curve": (*_RUN, "threshold", "own", *_RATES),
-    "twins": (*_RUN, *REACTION),
-}
-"""The columns of each table, by its name."""
+RUN: Final = ("source", "model", "strategy", "dataset", "oracle")
+"""Columns that identify a run; every table begins with them."""
 
 ANSWERED: Final = "answered"
 OPEN: Final = "open"
 CLOSED: Final = "closed"
+
+_RATES: Final = ("leak", "plain_leak", "over_masking", "text_over_masking")
 
 
 def query_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -64,12 +48,14 @@ def system_of(run: Run) -> tuple[object, ...]:
     return run.source, card.model, card.prompt, card.prompt_sha256, card.output, *settings
 
 
-def error_table(runs: Iterable[Run]) -> list[Line]:
-    """Count errors by class and side; None if a class needs detection answers and there are none.
+def error_table(runs: Iterable[Run]) -> pd.DataFrame:
+    """Count errors by class and side.
 
-    `scored` and `gold` are numbers of samples.
+    Returns:
+        Columns of `RUN`, then task, scored and gold (samples), class, side, errors. Errors are
+        missing if a class needs detection answers and there are none.
     """
-    rows: list[Line] = []
+    rows: list[dict[str, object]] = []
     for run in runs:
         tasks = {Task.QUERY_RELATED: run.with_subjects}
         if (masking := run.masking) is not None:
@@ -86,17 +72,22 @@ def error_table(runs: Iterable[Run]) -> list[Line]:
                 for side in Side:
                     errors = None if unknown else counts[kind, side]
                     rows.append({**common, "class": kind, "side": side, "errors": errors})
-    return rows
+    columns = [*RUN, "task", "scored", "gold", "class", "side", "errors"]
+    return pd.DataFrame(rows, columns=columns).astype({"errors": "Int64"})
 
 
-def leak_table(runs: Iterable[Run]) -> list[Line]:
-    """Return leak and over-masking of runs with detection answers, and the counts behind them.
+def leak_table(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return leak and over-masking of runs with detection answers.
 
     A guard whose model fails on a text either passes it unmasked (it fails open) or blocks it (it
-    fails closed): `on_failure` is `answered` (failures left out), `open` or `closed`. `gold`,
-    `answered` and `failed` are numbers of samples; the others are not scored.
+    fails closed).
+
+    Returns:
+        Columns of `RUN`, then gold, answered, failed (samples; the others are not scored);
+        on_failure, which is `answered` (failures left out), `open` or `closed`; rates, missing if
+        undefined; and the counts that they follow from.
     """
-    rows: list[Line] = []
+    rows: list[dict[str, object]] = []
     for run in runs:
         if run.masking is None:
             continue
@@ -124,38 +115,39 @@ def leak_table(runs: Iterable[Run]) -> list[Line]:
                     "on_failure": on_failure,
                     **_rates(exposure),
                     **{f"leak_tier_{tier}": exposure.leak_of(tier) for tier in TIERS},
-                    "unneeded": exposure.unneeded.total(),
-                    "leaked": exposure.leaked.total(),
-                    "needed": exposure.needed,
-                    "needed_masked": exposure.needed_masked,
-                    "other_characters": exposure.other,
-                    "other_characters_masked": exposure.other_masked,
-                    "repeated": exposure.repeated,
-                    "repeated_in_part": exposure.repeated_in_part,
-                    "repeated_open": exposure.repeated_open,
+                    **_numbers(exposure),
                 }
             )
-    return rows
+    rates = [*_RATES, *(f"leak_tier_{tier}" for tier in TIERS)]
+    first = [*RUN, "gold", "answered", "failed", "on_failure"]
+    frame = pd.DataFrame(rows, columns=[*first, *rates, *_numbers(Exposure())])
+    return frame.astype(dict.fromkeys(rates, "float64"))
 
 
-def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> list[Line]:
+def curve_table(scored: Iterable[tuple[Run, ScoredCandidates]]) -> pd.DataFrame:
     """Return leak and over-masking by threshold, for runs with their systems (`find_scores`).
 
-    The threshold infinity keeps nothing; `own` marks that of the system.
+    Returns:
+        Columns of `RUN`, then threshold (infinity keeps nothing), own (whether it is the
+        system's), rates.
     """
-    return [
+    rows = [
         {**_named(run), "threshold": point.threshold, "own": point.own, **_rates(point.exposure)}
         for run, system in scored
         for point in curve(system, run.dataset.samples)
     ]
+    frame = pd.DataFrame(rows, columns=[*RUN, "threshold", "own", *_RATES])
+    return frame.astype(dict.fromkeys(_RATES, "float64"))
 
 
-def twin_table(runs: Sequence[Run]) -> list[Line]:
+def twin_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Return reactions to twins, for the runs whose dataset has any; `runs` has the originals too.
 
-    The columns are those of `TwinRates`.
+    Returns:
+        Columns of `RUN`, then reaction, against, pairs, failed, undefined, done, rate,
+        both_right, right_rate.
     """
-    rows: list[Line] = []
+    rows: list[dict[str, object]] = []
     for run in runs:
         twins = [asked for asked in _asked(run) if is_twin(asked.sample)]
         if not twins:
@@ -167,21 +159,38 @@ def twin_table(runs: Sequence[Run]) -> list[Line]:
             for asked in _asked(other)
         }
         rows += [
-            {**_named(run), **{name: getattr(each, name) for name in REACTION}}
+            {**_named(run), **asdict(each), "rate": each.rate, "right_rate": each.right_rate}
             for each in twin_rates(twins, originals)
         ]
-    return rows
+    columns = [*RUN, "reaction", "against", "pairs", "failed", "undefined", "done", "rate"]
+    columns += ["both_right", "right_rate"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype({"rate": "float64", "right_rate": "float64"})
 
 
 def _asked(run: Run) -> list[Asked]:
     return [Asked.of(sample, run.predictions.get(sample.id)) for sample in run.dataset.samples]
 
 
-def _named(run: Run) -> Line:
+def _named(run: Run) -> dict[str, object]:
     card = run.manifest.system
     values = (run.source, card.model, card.prompt, run.dataset.name, card.oracle)
-    return dict(zip(_RUN, values, strict=True))
+    return dict(zip(RUN, values, strict=True))
 
 
-def _rates(exposure: Exposure) -> Line:
+def _rates(exposure: Exposure) -> dict[str, float | None]:
     return {name: getattr(exposure, name) for name in _RATES}
+
+
+def _numbers(exposure: Exposure) -> dict[str, int]:
+    return {
+        "unneeded": exposure.unneeded.total(),
+        "leaked": exposure.leaked.total(),
+        "needed": exposure.needed,
+        "needed_masked": exposure.needed_masked,
+        "other_characters": exposure.other,
+        "other_characters_masked": exposure.other_masked,
+        "repeated": exposure.repeated,
+        "repeated_in_part": exposure.repeated_in_part,
+        "repeated_open": exposure.repeated_open,
+    }

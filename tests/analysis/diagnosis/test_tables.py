@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side
 from pii_bench.analysis.diagnosis.exposure import ScoredCandidates
 from pii_bench.analysis.diagnosis.tables import (
-    COLUMNS,
-    REACTION,
+    RUN,
     curve_table,
     error_table,
     leak_table,
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pii_bench.analysis.diagnosis.tables import Line
+    import pandas as pd
+
 
 SAMPLES = [couple(), couple(sample_id="s2"), couple(sample_id="s3")]
 DETECTED = {sample.id: EVERYONE for sample in SAMPLES}
@@ -56,23 +56,21 @@ def test_one_system_is_told_from_another_by_all_but_the_dataset() -> None:
     assert run != system_of(query_run(samples, chosen, relevance="random"))
 
 
-def cells(name: str, table: Sequence[Line], *columns: str) -> list[list[object]]:
-    """Return some columns of a table of one run on gold+keyword, after checking its columns."""
-    assert {tuple(line) for line in table} <= {COLUMNS[name]}
-    for line in table:
-        assert tuple(line.values())[:5] in {
-            ("run", "gold", "keyword", dataset, True) for dataset in ("tiny", "twins")
-        }
-    return [[line[column] for column in columns] for line in table]
+def named(table: pd.DataFrame) -> Sequence[object]:
+    assert list(table.columns[: len(RUN)]) == list(RUN)
+    (names,) = {tuple(line) for line in table[list(RUN)].to_numpy().tolist()}
+    return names
 
 
 def test_errors_are_counted_by_task_class_and_side() -> None:
     table = error_table([query_run(SAMPLES, CHOSEN, DETECTED)])
 
+    assert named(table) == ("run", "gold", "keyword", "tiny", True)
     assert len(table) == 2 * len(ErrorClass) * len(Side)
-    assert {(line["scored"], line["gold"]) for line in table} == {(2, 3)}
-    found = cells("errors", table, "task", "class", "side", "errors")
-    assert [line for line in found if line[-1]] == [
+    assert set(table["scored"]) == {2}
+    assert set(table["gold"]) == {3}
+    found = table[table["errors"] > 0][["task", "class", "side", "errors"]]
+    assert found.to_numpy().tolist() == [
         ["query-related", "not-chosen", "false-negative", 1],
         ["query-related", "wrong-person", "false-positive", 1],
         ["query-related", "failed", "false-negative", 2],
@@ -84,13 +82,13 @@ def test_errors_are_counted_by_task_class_and_side() -> None:
 
 def test_without_detection_some_classes_are_missing_and_nothing_is_masked() -> None:
     run = query_run(SAMPLES, CHOSEN)
-    assert leak_table([run]) == []
+    assert leak_table([run]).empty
 
     table = error_table([run])
 
-    assert {line["task"] for line in table} == {"query-related"}
-    assert {line["class"] for line in table if line["errors"] is None} == NEED_DETECTION
-    assert sum(line["errors"] or 0 for line in table) == 4
+    assert set(table["task"]) == {"query-related"}
+    assert set(table[table["errors"].isna()]["class"]) == set(NEED_DETECTION)
+    assert table["errors"].sum() == 4
 
 
 def test_leak_is_told_for_each_thing_that_a_failure_may_mean() -> None:
@@ -98,18 +96,18 @@ def test_leak_is_told_for_each_thing_that_a_failure_may_mean() -> None:
 
     table = leak_table([query_run(samples, CHOSEN, DETECTED)])
 
-    assert {(line["gold"], line["answered"], line["failed"]) for line in table} == {(4, 1, 1)}
+    assert named(table) == ("run", "gold", "keyword", "tiny", True)
+    assert set(zip(table["gold"], table["answered"], table["failed"], strict=True)) == {(4, 1, 1)}
     columns = ["on_failure", "leaked", "unneeded", "needed_masked", "needed", "plain_leak"]
-    assert cells("leak", table, *columns) == [
+    assert table[columns].to_numpy().tolist() == [
         ["answered", 1, 6, 1, 2, 1 / 6],
         ["open", 7, 12, 1, 4, 7 / 12],
         ["closed", 1, 12, 3, 4, 1 / 12],
     ]
-    assert cells("leak", table, "text_over_masking", "leak", "leak_tier_1", "leak_tier_3") == [
-        [0, 2 / 14, None, 0],
-        [0, 16 / 28, None, 2 / 4],
-        [1 / 2, 2 / 28, None, 0],
-    ]
+    assert table["text_over_masking"].tolist() == [0, 0, 1 / 2]
+    assert table["leak"].tolist() == [2 / 14, 16 / 28, 2 / 28]
+    assert table["leak_tier_1"].isna().all()
+    assert table["leak_tier_3"].tolist() == [0, 2 / 4, 0]
 
 
 def test_a_curve_has_a_row_for_each_threshold() -> None:
@@ -118,7 +116,8 @@ def test_a_curve_has_a_row_for_each_threshold() -> None:
 
     table = curve_table([(run, system)])
 
-    assert cells("leak-curve", table, "threshold", "own", "leak", "over_masking") == [
+    assert named(table) == ("run", "gold", "keyword", "tiny", True)
+    assert table[["threshold", "own", "leak", "over_masking"]].to_numpy().tolist() == [
         [math.inf, False, 0, 1],
         [1, False, 1, 0],
         [0.5, True, 1, 0],
@@ -133,5 +132,15 @@ def test_twins_are_compared_with_the_run_of_the_same_system() -> None:
 
     table = twin_table([own, foreign, twins])
 
-    assert cells("twins", table, *REACTION) == [["changes", "original", 1, 0, 0, 1, 1, 0, 0]]
-    assert twin_table([own]) == []
+    assert named(table) == ("run", "gold", "keyword", "twins", True)
+    columns = ["reaction", "against", "pairs", "failed", "undefined", "done", "rate"]
+    assert table[[*columns, "both_right", "right_rate"]].to_numpy().tolist() == [
+        ["changes", "original", 1, 0, 0, 1, 1, 0, 0]
+    ]
+    assert twin_table([own]).empty
+
+
+def test_tables_of_nothing_have_their_columns() -> None:
+    for table in (error_table([]), leak_table([]), curve_table([]), twin_table([])):
+        assert table.empty
+        assert list(table.columns[: len(RUN)]) == list(RUN)
