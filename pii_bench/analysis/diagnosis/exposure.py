@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.stored import Run
     from pii_bench.scorer.locate import Span
-    from pii_bench.scorer.masked_text import GoldTexts
     from pii_bench.systems.predictions import Prediction
     from pii_bench.systems.relevance.base import Relevance
 
@@ -98,39 +97,28 @@ class Exposure:
 
 def judge(sample: Sample, masked: Iterable[Span]) -> Exposure:
     """Return the exposure of a sample with a query if these spans are masked; they may overlap."""
-    return _judge(gold_texts(sample), tiers_of(sample), masked)
-
-
-def _judge(gold: GoldTexts, tiers: Mapping[str, int], masked: Iterable[Span]) -> Exposure:
+    gold, tiers = gold_texts(sample), tiers_of(sample)
     judgement = gold.judge(masked)
-    unneeded, leaked = Counter[int](), Counter[int]()
-    needed = needed_masked = repeated = repeated_in_part = repeated_open = 0
+    needed: list[int] = []
+    unneeded: list[tuple[int, int, int]] = []
     for text, hidden, readable in zip(
         gold.texts, judgement.hidden, judgement.readable, strict=True
     ):
-        if not text.spans:
-            continue
-        if text.needed:
-            needed += 1
-            needed_masked += readable == 0
-            continue
-        leaks = hidden < len(text.spans)
-        unneeded[tiers[text.text]] += 1
-        leaked[tiers[text.text]] += leaks
-        if len(text.spans) > 1:
-            repeated += 1
-            repeated_in_part += leaks and hidden > 0
-            repeated_open += hidden == 0
+        if text.spans and text.needed:
+            needed.append(readable)
+        elif text.spans:
+            unneeded.append((tiers[text.text], hidden, len(text.spans)))
+    repeated = [(hidden, places) for _, hidden, places in unneeded if places > 1]
     return Exposure(
-        unneeded=unneeded,
-        leaked=leaked,
-        needed=needed,
-        needed_masked=needed_masked,
+        unneeded=Counter(tier for tier, _, _ in unneeded),
+        leaked=Counter(tier for tier, hidden, places in unneeded if hidden < places),
+        needed=len(needed),
+        needed_masked=needed.count(0),
         other=judgement.other,
         other_masked=judgement.other_masked,
-        repeated=repeated,
-        repeated_in_part=repeated_in_part,
-        repeated_open=repeated_open,
+        repeated=len(repeated),
+        repeated_in_part=sum(0 < hidden < places for hidden, places in repeated),
+        repeated_open=sum(hidden == 0 for hidden, _ in repeated),
     )
 
 
@@ -216,7 +204,6 @@ def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], li
     One more exposure, at the end, is for a threshold above all scores.
     """
     levels = sorted({score for score in scores.values() if score > -math.inf})
-    gold, tiers = gold_texts(sample), tiers_of(sample)
     locator = locator_of(sample.description)
     # Spans do not depend on types.
     detected = [(text, "") for text in scores]
@@ -224,16 +211,17 @@ def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], li
     for least in (*levels, math.inf):
         kept = {text for text, score in scores.items() if score >= least}
         plan = make_plan(sample.description, detected, kept, locator)
-        exposures.append(_judge(gold, tiers, plan.spans))
+        exposures.append(judge(sample, plan.spans))
     return levels, exposures
 
 
-def stored_candidates(sample: Sample, answer: Prediction | None) -> list[Candidate]:
+def stored_candidates(detected: Mapping[str, Prediction], sample: Sample) -> list[Candidate]:
     """Return the entities of a stored detection answer as candidates, ordered by place.
 
     Stored answers have no places, so each text gets its first occurrence, which may not be the
     one that the detector found. A few scores can differ from those of the run.
     """
+    answer = detected.get(sample.id)
     subjects = () if answer is None else answer.subjects or ()
     locator = locator_of(sample.description)
     candidates = []
@@ -268,13 +256,11 @@ def find_scores(runs: Iterable[Run]) -> tuple[list[tuple[Run, ScoredCandidates]]
         if current.prompt_sha256 != card.prompt_sha256:
             left_out.append(f"{owner}: its threshold or weights have changed since; run again")
             continue
-        candidates = gold_candidates if card.model == GOLD else _candidates_of(run.detection)
+        candidates: Callable[[Sample], list[Candidate]] = gold_candidates
+        if card.model != GOLD:
+            candidates = partial(stored_candidates, run.detection.predictions)
         systems.append((run, ScoredCandidates(relevance, candidates)))
     return systems, left_out
-
-
-def _candidates_of(detection: Run) -> Callable[[Sample], list[Candidate]]:
-    return lambda sample: stored_candidates(sample, detection.predictions.get(sample.id))
 
 
 def _weigh(counts: Counter[int]) -> int:

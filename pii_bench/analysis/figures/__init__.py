@@ -25,19 +25,6 @@ NOT_INSTALLED: Final = (
 )
 NOTHING_TO_DRAW: Final = "they need a run in which every sample is scored"
 
-_KINDS: Final = {
-    "tradeoff": "Protection against retention",
-    "curves": "Score by size of the sample",
-    "drops": "Drop on the harder sets",
-    "robustness": "Drop on perturbed samples",
-    "agreement": "Agreement between datasets",
-    "types": "Scores by type",
-    "categories": "Recall by category",
-}
-"""Captions by the first word of a figure's name."""
-
-_METRICS: Final = {"-strict-f1": "Strict-F1", "-ent-f1": "Ent-F1", "-f1": "F1", "-h": "H"}
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -67,7 +54,7 @@ def draw_figures(analysis: Analysis, folder: Path) -> list[Path]:
     from pii_bench.analysis.figures.draw import draw_all
     from pii_bench.analysis.figures.style import save
 
-    return [path for name, figure in draw_all(analysis) for path in save(figure, folder, name)]
+    return [path for name, _, figure in draw_all(analysis) for path in save(figure, folder, name)]
 
 
 def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures:
@@ -84,16 +71,7 @@ def draw_svgs(runs: Sequence[EvaluatedRun], published: Sequence[Row]) -> Figures
     from pii_bench.analysis.figures.style import file_of
 
     drawn = tuple(
-        Figure(_caption(name), file_of(figure, "svg").decode())
-        for name, figure in draw_all(analyse(runs, published))
+        Figure(caption, file_of(figure, "svg").decode())
+        for _, caption, figure in draw_all(analyse(runs, published))
     )
     return Figures(drawn, "" if drawn else NOTHING_TO_DRAW)
-
-
-def _caption(name: str) -> str:
-    kind, _, rest = name.partition("-")
-    for ending, metric in _METRICS.items():
-        if rest.endswith(ending):
-            rest = f"{rest.removesuffix(ending)}, {metric}"
-            break
-    return f"{_KINDS[kind]}: {rest}"

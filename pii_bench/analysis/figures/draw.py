@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from math import ceil, floor
+from math import ceil, floor, nan
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -71,41 +71,42 @@ _MAX_TRADEOFFS: Final = 20
 _H_LEVELS: Final = (0.2, 0.4, 0.6, 0.8)
 
 
-def draw_all(analysis: Analysis) -> list[tuple[str, Figure]]:
-    """Return every figure that shows a run of ours, after its name."""
+def draw_all(analysis: Analysis) -> list[tuple[str, str, Figure]]:
+    """Return every figure that shows a run of ours, after its name and caption."""
     with rc_context(dict(STYLE)):
         return list(_figures(analysis))
 
 
-def _figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+def _figures(analysis: Analysis) -> Iterator[tuple[str, str, Figure]]:
     if tradeoffs := chosen(analysis.tradeoffs):
-        yield f"tradeoff-{tradeoffs[0].run.dataset}", draw_tradeoff(tradeoffs)
+        dataset = tradeoffs[0].run.dataset
+        caption = f"Protection against retention: {dataset}"
+        yield f"tradeoff-{dataset}", caption, draw_tradeoff(tradeoffs)
     for task, metric, label in _METRICS:
-        suffix = f"{task}-{metric.replace('_', '-')}"
+        suffix, what = f"{task}-{metric.replace('_', '-')}", f"{task}, {label}"
         points = [p for p in analysis.curves if p.run.task is task and p.metric == metric]
         if systems := shown(points, task, metric):
-            yield f"curves-{suffix}", draw_curves(points, systems, label)
+            caption = f"Score by size of the sample: {what}"
+            yield f"curves-{suffix}", caption, draw_curves(points, systems, label)
         if headlines := _dropped(analysis, task, metric):
-            yield f"drops-{suffix}", draw_drops(headlines, label)
+            caption = f"Drop on the harder sets: {what}"
+            yield f"drops-{suffix}", caption, draw_drops(headlines, label)
         drops = [d for d in analysis.robustness if d.run.task is task and d.metric == metric]
         if systems := best((drop.run, drop.samples, drop.original) for drop in drops):
-            yield f"robustness-{suffix}", draw_robustness(drops, systems, label)
+            caption = f"Drop on perturbed samples: {what}"
+            yield f"robustness-{suffix}", caption, draw_robustness(drops, systems, label)
         agreements = _agreements(analysis, task, metric)
         if any(agreement.source_a != Source.PUBLISHED for agreement in agreements):
-            yield f"agreement-{suffix}", draw_agreement(agreements)
-    yield from _share_figures(analysis)
-
-
-def _share_figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+            caption = f"Agreement between datasets: {what}"
+            yield f"agreement-{suffix}", caption, draw_agreement(agreements)
     for task, metric, rule in _RULES:
         systems = shown(analysis.curves, task, metric)
-        if not systems:
-            continue
         shares = [s for s in analysis.recall if s.run in systems and s.rule is rule]
         if types := [share for share in shares if share.level == "type"]:
-            yield f"types-{task}", draw_types(types, systems)
+            yield f"types-{task}", f"Scores by type: {task}", draw_types(types, systems)
         if categories := [share for share in shares if share.level == "category"]:
-            yield f"categories-{task}", draw_categories(categories, systems)
+            caption = f"Recall by category: {task}"
+            yield f"categories-{task}", caption, draw_categories(categories, systems)
 
 
 def _agreements(analysis: Analysis, task: Task, metric: str) -> list[Agreement]:
@@ -187,28 +188,17 @@ def _draw_panel(
     for number, run in enumerate(systems):
         series = SERIES[number]
         shift = _DODGE * (number - (len(systems) - 1) / 2)
-        own = [point for point in points if point.run == run]
-        for part in _unbroken(own, factor):
-            places = [factor.place_of(point.low) + shift for point in part]
-            values = [point.value for point in part]
-            panel.plot(places, values, **series, markeredgecolor="white", clip_on=False, zorder=3)
-        for point in own:
+        own = {factor.place_of(point.low): point for point in points if point.run == run}
+        places = range(min(own), max(own) + 1)
+        # A value that is not a number interrupts the line.
+        values = [own[place].value if place in own else nan for place in places]
+        at = [place + shift for place in places]
+        panel.plot(at, values, **series, markeredgecolor="white", clip_on=False, zorder=3)
+        for place, point in own.items():
             if point.interval_low is not None and point.interval_high is not None:
-                place = factor.place_of(point.low) + shift
                 ends = (point.interval_low, point.interval_high)
-                panel.vlines(place, *ends, color=series["color"], linewidth=0.8)
+                panel.vlines(place + shift, *ends, color=series["color"], linewidth=0.8)
     _label_bins(panel, factor, points)
-
-
-def _unbroken(points: Sequence[CurvePoint], factor: Factor) -> Iterator[list[CurvePoint]]:
-    part: list[CurvePoint] = []
-    for point in points:
-        if part and factor.place_of(point.low) > factor.place_of(part[-1].low) + 1:
-            yield part
-            part = []
-        part.append(point)
-    if part:
-        yield part
 
 
 def _label_bins(panel: Axes, factor: Factor, points: Sequence[CurvePoint]) -> None:

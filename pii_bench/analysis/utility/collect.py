@@ -65,11 +65,6 @@ paper, on data that was never released and with an unspecified measure of utilit
 orientation, not for comparison.
 """
 
-_COLUMNS: Final = (
-    *("source", "dataset", "condition", "oracle", "answerer", "measure", "weight"),
-    *("privacy", "utility", "balanced", "n_privacy", "n_utility", "n_balanced"),
-    *("samples", "asked", *Missing, "rating_masked", "rating_unmasked", "signature", "note"),
-)
 _SAMPLE_COLUMNS: Final = (
     *("dataset", "condition", "answerer", "measure", "id", "privacy", "utility", "balanced"),
     *("missing", "rating_masked", "rating_unmasked"),
@@ -250,8 +245,9 @@ def record_of(row: UtilityRow) -> dict[str, object]:
 
 
 def to_csv(rows: Sequence[UtilityRow]) -> str:
-    """Return CSV with one line per row and four decimals; unknown values are empty."""
-    return csv_text(_COLUMNS, (record_of(row).values() for row in rows))
+    """Return CSV with one line for each of at least one row; unknown values are empty."""
+    records = [record_of(row) for row in rows]
+    return csv_text(list(records[0]), (record.values() for record in records))
 
 
 def samples_to_csv(measured: Sequence[Measured]) -> str:

@@ -27,16 +27,11 @@ from pii_bench.files import write_whole
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pii_bench.analysis.utility.stored import Maskings, StoredChat
     from pii_bench.datasets.sample import Sample
-
-_COLUMNS: Final = (
-    *("dataset", "condition", "judge", "samples", "texts", *Preference),
-    *("unparsed", "missing", "preferred", "signature"),
-)
 
 EXPLANATION: Final = """\
 A judge compares two versions of a text for the query: the rewritten one and the one that is masked
@@ -64,7 +59,7 @@ class PreferenceRow:
     judge: str
     samples: int
     texts: int
-    counts: Mapping[Preference, int] = field(default_factory=dict)
+    counts: Counter[Preference] = field(default_factory=Counter)
     unparsed: int = 0
     missing: int = 0
     signature: str = ""
@@ -72,9 +67,9 @@ class PreferenceRow:
     @property
     def preferred(self) -> float | None:
         """The share of wins, ties and flips counting half; None without verdicts."""
-        judged = sum(self.counts.values())
-        halves = self.counts.get(Preference.TIE, 0) + self.counts.get(Preference.FLIP, 0)
-        return (self.counts.get(Preference.WIN, 0) + halves / 2) / judged if judged else None
+        halves = self.counts[Preference.TIE] + self.counts[Preference.FLIP]
+        judged = self.counts.total()
+        return (self.counts[Preference.WIN] + halves / 2) / judged if judged else None
 
 
 def text_pairs(samples: Sequence[Sample], rewritings: Maskings) -> dict[str, TextPair]:
@@ -127,18 +122,23 @@ def _row(results: Path, run: StoredChat) -> PreferenceRow:
 
 
 def preferences_to_csv(rows: Sequence[PreferenceRow]) -> str:
-    """Return CSV with one line per row."""
-    return csv_text(
-        _COLUMNS,
-        (
-            [
-                *(row.dataset, row.condition, row.judge, row.samples, row.texts),
-                *(row.counts.get(each, 0) for each in Preference),
-                *(row.unparsed, row.missing, row.preferred, row.signature),
-            ]
-            for row in rows
-        ),
-    )
+    """Return CSV with one line for each of at least one row."""
+    records = [
+        {
+            "dataset": row.dataset,
+            "condition": row.condition,
+            "judge": row.judge,
+            "samples": row.samples,
+            "texts": row.texts,
+            **{each: row.counts[each] for each in Preference},
+            "unparsed": row.unparsed,
+            "missing": row.missing,
+            "preferred": row.preferred,
+            "signature": row.signature,
+        }
+        for row in rows
+    ]
+    return csv_text(list(records[0]), (record.values() for record in records))
 
 
 def preferences_to_table(rows: Sequence[PreferenceRow]) -> str:
@@ -147,7 +147,7 @@ def preferences_to_table(rows: Sequence[PreferenceRow]) -> str:
     lines = [
         (
             *(row.dataset, row.condition, row.judge, f"{row.texts}/{row.samples}"),
-            *(str(row.counts.get(each, 0)) for each in Preference),
+            *(str(row.counts[each]) for each in Preference),
             *(str(row.unparsed), str(row.missing)),
             "-" if row.preferred is None else f"{row.preferred:.3f}",
         )

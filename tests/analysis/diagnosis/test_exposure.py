@@ -303,13 +303,13 @@ def test_a_stored_text_stands_where_it_first_does() -> None:
         Status.OK, subjects=((("Lima", "LOC"), ("Acme Tools", "ORG"), ("x", "PER")),)
     )
 
-    assert stored_candidates(SAMPLE, answer) == [
+    assert stored_candidates({"s1": answer}, SAMPLE) == [
         Candidate("x", "PER", 0),
         Candidate("Acme Tools", "ORG", SAMPLE.description.index("Acme")),
         Candidate("Lima", "LOC", SAMPLE.description.index("Lima")),
     ]
-    assert stored_candidates(SAMPLE, Prediction(Status.EMPTY)) == []
-    assert stored_candidates(SAMPLE, None) == []
+    assert stored_candidates({"s1": Prediction(Status.EMPTY)}, SAMPLE) == []
+    assert stored_candidates({}, SAMPLE) == []
 
 
 def test_what_has_no_threshold_or_no_detection_has_no_scores() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
 
 import pytest
@@ -155,7 +156,10 @@ def test_a_line_stops_where_a_bin_has_no_samples() -> None:
 
     panel = draw_curves([*some_points(), hidden], [RUN], "F1").axes[0]
 
-    assert points(panel) == [[(1.0, 0.6), (2.0, 0.5)], [(7.0, 0.3)]]
+    (line,) = points(panel)
+    # A line stops at what is not a number.
+    assert [None if isnan(value) else value for _, value in line] == [0.6, 0.5, *[None] * 4, 0.3]
+    assert (line[0][0], line[-1][0]) == (1.0, 7.0)
 
 
 def test_wide_bins_are_labelled_at_their_ends() -> None:

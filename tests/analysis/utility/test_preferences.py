@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,7 +36,7 @@ def test_the_texts_prompt_shows_both_texts_in_both_orders() -> None:
 
 
 def row(**counts: int) -> PreferenceRow:
-    outcomes = {Preference(name): number for name, number in counts.items()}
+    outcomes = Counter({Preference(name): number for name, number in counts.items()})
     return PreferenceRow("demo", "fake/one+rewrite", "fake/judge", 12, 9, outcomes)
 
 
