@@ -158,18 +158,6 @@ def test_a_damaged_file_of_scores_is_replaced(runs: Path, dataset: Dataset) -> N
     assert path.read_bytes() == whole
 
 
-def test_what_is_left_out_is_known_without_scoring(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "naive", {"s1": NONE})
-    found = read_runs(runs.parent)
-
-    assert found.left_out == ()
-    assert "scores" not in vars(found.runs[0])
-
-
-def test_no_results_are_no_rows(tmp_path: Path) -> None:
-    assert collect(tmp_path / "results").rows == ()
-
-
 def test_a_dataset_that_is_loaded_is_not_read_again(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
     read = collect(runs.parent)
