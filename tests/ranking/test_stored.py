@@ -406,15 +406,6 @@ def test_an_answer_after_a_failed_call_counts(runs: Path, dataset: Dataset) -> N
     assert rows(runs)["naive", Task.QUERY_RELATED].scored == 2
 
 
-def test_a_run_that_was_interrupted_is_read_up_to_its_torn_line(
-    runs: Path, dataset: Dataset
-) -> None:
-    files = store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    files.responses.write_bytes(files.responses.read_bytes()[:-1])
-
-    assert rows(runs)["detection", Task.DETECTION].scored == 1
-
-
 def test_a_run_that_has_just_begun_has_scored_nothing(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {}).responses.unlink()
 

@@ -121,13 +121,6 @@ def test_an_unanswered_sample_is_missing_and_not_zero(unanswered: dict[str, Pred
     )
 
 
-def test_without_a_scored_sample_there_is_no_mean() -> None:
-    evaluation = evaluate(Task.DETECTION, [GOLD], {})
-
-    assert evaluation.macro("strict") is None
-    assert evaluation.micro("strict") is None
-
-
 def test_predictions_for_unknown_samples_are_ignored() -> None:
     evaluation = evaluate(Task.DETECTION, [GOLD], {"s1": RIGHT, "s9": NOTHING})
 

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pii_bench
-from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError
 from pii_bench.files import RecordError, write_json
 from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
@@ -334,9 +333,3 @@ def test_a_file_without_a_json_object_is_no_manifest(tmp_path: Path, content: st
 
     with pytest.raises(InputFileError, match=r"demo\.run\.json: no manifest of a run: "):
         read_manifest(path)
-
-
-def test_a_dataset_reference_holds_its_hash_and_size() -> None:
-    demo = load_dataset("demo")
-
-    assert DatasetRef.of(demo) == DatasetRef("demo", "demo", demo.sha256, 12)
