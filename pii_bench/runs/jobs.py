@@ -173,6 +173,7 @@ def batch_service(system: System) -> BatchService:
     Raises:
         PiiBenchError: the system cannot be run in batches, or its provider has no batch API.
     """
+    # Slow to import, as below.
     from pii_bench.runs.batch import require_prompted
 
     model = require_prompted(system).model
