@@ -10,6 +10,7 @@ from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
+from pii_bench.ranking.render import SHOWN, figure
 from pii_bench.ranking.rows import PEOPLE, Row, Source
 from pii_bench.tasks import Task
 
@@ -152,12 +153,7 @@ _NOTE: Final = """\
 directly. In brackets: the difference of ours from them, or the number of samples scored if some are
 missing. `oracle` rows use the annotation."""
 
-_LABELS: Final = {
-    "strict_f1": "Strict-F1",
-    "ent_f1": "Ent-F1",
-    "rouge_l_f": "RougeL-F",
-    "f1": "F1",
-}
+_LABELS: Final = {**SHOWN[Task.DETECTION], "f1": "F1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +182,7 @@ class _Line:
             return ""
         value = row.metrics.get(column.metric)
         if value is None:
-            return "-" if column.metric in row.undefined else ""
+            return figure(row, column.metric)
         if row.source.is_system and not row.complete:
             return f"{value:.3f} ({row.scored}/{row.gold})"
         theirs = self._published_value(column)

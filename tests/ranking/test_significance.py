@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pii_bench.ranking.scores import Interval, Scores, difference_interval, intervals
+from pii_bench.ranking.scores import Scores, difference_interval, intervals
 from pii_bench.ranking.significance import (
     EXACT_UP_TO,
     FLIPS,
@@ -84,15 +84,6 @@ def test_many_clusters_have_the_p_of_scipy_but_for_chance(shift: float) -> None:
     # Each has a standard deviation of at most 0.005.
     expected = p_of_scipy(differences, 10_000)
     assert p_of(differences) == pytest.approx(expected, abs=0.02)
-
-
-def test_one_more_cluster_than_exact_has_nearly_the_exact_p() -> None:
-    # With 14 equal steps and four against them, 10 to 4: P(at least 10 heads of 14), twice.
-    differences = [0.25] * 10 + [-0.25] * 4
-    assert len(differences) == EXACT_UP_TO + 1
-
-    exact = 2 * sum(math.comb(14, heads) for heads in range(10, 15)) / 2**14
-    assert p_of(differences) == pytest.approx(exact, abs=0.015)
 
 
 def test_samples_of_one_cluster_are_flipped_together() -> None:
@@ -289,19 +280,6 @@ def test_both_means_their_difference_and_what_can_be_said_of_it() -> None:
     assert found.p == pytest.approx(2 * 3 / 2**5)
 
 
-def test_the_other_way_round_the_difference_is_the_opposite() -> None:
-    there, back = compare(FIRST, SECOND), compare(SECOND, FIRST)
-
-    assert there is not None
-    assert back is not None
-    assert back.difference == -there.difference
-    assert (back.p, back.detectable) == (there.p, there.detectable)
-    assert there.difference_interval is not None
-    assert back.difference_interval == Interval(
-        -there.difference_interval.high, -there.difference_interval.low
-    )
-
-
 def test_samples_where_they_differ_most_come_first_and_equals_not_at_all() -> None:
     found = compare(FIRST, SECOND)
 
@@ -376,13 +354,6 @@ def test_the_detectable_difference_is_that_to_the_best_of_the_others() -> None:
     assert [found[0], found[2]] == [Standing(2, 0.0), Standing(1, 0.0)]
     # Each is 0.5 off the mean: 0.5 * sqrt(40 / 39) / sqrt(40) * (2.0227 + 0.8512).
     assert found[1].detectable == pytest.approx(0.2301, abs=1e-4)
-
-
-def test_by_h_neither_masking_nothing_nor_masking_everything_is_first() -> None:
-    nothing, everything = parted([0] * 40, [1] * 40), parted([1] * 40, [0] * 40)
-    between = parted([0.75] * 40, [0.75] * 40)
-
-    assert [each.rank for each in ranked([nothing, between, everything])] == [2, 1, 2]
 
 
 def test_one_system_is_first_and_none_is_no_standing() -> None:

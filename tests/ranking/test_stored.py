@@ -158,18 +158,6 @@ def test_a_damaged_file_of_scores_is_replaced(runs: Path, dataset: Dataset) -> N
     assert path.read_bytes() == whole
 
 
-def test_what_is_left_out_is_known_without_scoring(runs: Path, dataset: Dataset) -> None:
-    store_run(runs, dataset, "naive", {"s1": NONE})
-    found = read_runs(runs.parent)
-
-    assert found.left_out == ()
-    assert "scores" not in vars(found.runs[0])
-
-
-def test_no_results_are_no_rows(tmp_path: Path) -> None:
-    assert collect(tmp_path / "results").rows == ()
-
-
 def test_a_dataset_that_is_loaded_is_not_read_again(runs: Path, dataset: Dataset) -> None:
     store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
     read = collect(runs.parent)
@@ -416,15 +404,6 @@ def test_an_answer_after_a_failed_call_counts(runs: Path, dataset: Dataset) -> N
         file.write(again.responses.read_bytes())
 
     assert rows(runs)["naive", Task.QUERY_RELATED].scored == 2
-
-
-def test_a_run_that_was_interrupted_is_read_up_to_its_torn_line(
-    runs: Path, dataset: Dataset
-) -> None:
-    files = store_run(runs, dataset, "detection", {"s1": ANN, "s2": BO})
-    files.responses.write_bytes(files.responses.read_bytes()[:-1])
-
-    assert rows(runs)["detection", Task.DETECTION].scored == 1
 
 
 def test_a_run_that_has_just_begun_has_scored_nothing(runs: Path, dataset: Dataset) -> None:

@@ -91,18 +91,6 @@ def test_a_run_survives_repeated_crashes(bench: Bench) -> None:
     assert bench.stored() == bench.expected()
 
 
-def test_a_crash_between_two_jobs_keeps_the_first_job(bench: Bench) -> None:
-    bench.service.limits = BatchLimits(requests=4, size=10**6)
-    bench.service.faults = {1: Crash()}
-    with pytest.raises(Crash):
-        bench.run()
-
-    bench.run()
-
-    assert bench.service.submitted == [["s1", "s2", "s3", "s4"], ["s5", "s6"]]
-    assert bench.stored() == bench.expected()
-
-
 @pytest.mark.parametrize("line", range(6))
 def test_a_crash_while_a_result_is_saved_loses_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, line: int

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pii_bench
-from pii_bench.datasets.catalog import load_dataset
 from pii_bench.errors import InputFileError
-from pii_bench.files import RecordError
+from pii_bench.files import RecordError, write_json
 from pii_bench.models.base import CallError, Completion, Draws, Finish, Usage
 from pii_bench.models.catalog import Price
 from pii_bench.prompting.parsing.answers import PARSER
@@ -31,7 +30,6 @@ from pii_bench.runs.records import (
     encode_record,
     read_manifest,
     total,
-    write_manifest,
 )
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.predictions import Prediction
@@ -281,7 +279,7 @@ MANIFEST = Manifest(
 def test_a_manifest_is_read_back_from_its_file(tmp_path: Path, card: dict[str, Any]) -> None:
     path = tmp_path / "openai--gpt-4o" / "naive" / "demo.run.json"
     manifest = replace(MANIFEST, system=replace(MANIFEST.system, **card))
-    write_manifest(path, manifest)
+    write_json(path, manifest)
 
     assert read_manifest(path) == manifest
     assert manifest.version == pii_bench.__version__
@@ -310,7 +308,7 @@ def test_an_invalid_manifest_is_reported_with_its_path(
     tmp_path: Path, part: str | None, change: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "demo.run.json"
-    write_manifest(path, MANIFEST)
+    write_json(path, MANIFEST)
     content = json.loads(path.read_text())
     changed = content[part] if part else content
     for key, value in change.items():
@@ -335,9 +333,3 @@ def test_a_file_without_a_json_object_is_no_manifest(tmp_path: Path, content: st
 
     with pytest.raises(InputFileError, match=r"demo\.run\.json: no manifest of a run: "):
         read_manifest(path)
-
-
-def test_a_dataset_reference_holds_its_hash_and_size() -> None:
-    demo = load_dataset("demo")
-
-    assert DatasetRef.of(demo) == DatasetRef("demo", "demo", demo.sha256, 12)

@@ -203,15 +203,6 @@ def test_a_torn_superseded_line_is_ignored(files: RunFiles) -> None:
     assert done_after_opening(files) == {"s1", "s2"}
 
 
-def test_superseded_responses_accumulate(files: RunFiles) -> None:
-    write_responses(files, lines(ONE, TWO))
-
-    done_after_opening(files, {"s2": "hash2"})
-    done_after_opening(files, {"s2": "another"})
-
-    assert files.superseded.read_bytes() == lines(ONE, TWO)
-
-
 def test_of_two_responses_to_one_request_the_first_is_kept(files: RunFiles) -> None:
     again = RunRecord("s1", "hash1", Completion("another one"))
     write_responses(files, lines(ONE, again, TWO))

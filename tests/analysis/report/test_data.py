@@ -7,11 +7,12 @@ import pytest
 from pii_bench.analysis import figures
 from pii_bench.analysis.report.data import LeakedCategory, Leaks, Texts, collect_report
 from pii_bench.errors import UnknownNameError
+from pii_bench.files import write_json
 from pii_bench.models.base import Completion, Usage
 from pii_bench.prompting.strategies import STRATEGIES, load_prompt
 from pii_bench.ranking.html import address, merged
 from pii_bench.ranking.rows import Source
-from pii_bench.runs.records import DatasetRef, Manifest, RunRecord, encode_record, write_manifest
+from pii_bench.runs.records import DatasetRef, Manifest, RunRecord, encode_record
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems.base import SystemCard
 from pii_bench.tasks import Task
@@ -131,7 +132,7 @@ def test_prompt_raw_answer_tokens_and_cost_of_a_chat_model(tmp_path: Path, tiny:
         unmasked_text_to="api.openai.com",
     )
     files = RunFiles.at(tmp_path / "runs", card.model, card.prompt, tiny.name)
-    write_manifest(files.manifest, Manifest(card, DatasetRef.of(tiny)))
+    write_json(files.manifest, Manifest(card, DatasetRef.of(tiny)))
     said = Completion(NOTHING, usage=Usage(1000, 100), seconds=1.25)
     files.responses.write_bytes(encode_record(RunRecord("s1", "0", said)))
 

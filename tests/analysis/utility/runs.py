@@ -29,9 +29,10 @@ from pii_bench.analysis.utility.stored import (
     run_name,
     texts,
 )
+from pii_bench.files import write_json
 from pii_bench.models.base import CallError, Completion, Finish, Sampling
 from pii_bench.prompting.strategies import DETECTION, load_prompt
-from pii_bench.runs.records import DatasetRef, Manifest, write_manifest
+from pii_bench.runs.records import DatasetRef, Manifest
 from pii_bench.runs.run import run_system
 from pii_bench.runs.store import RunFiles, RunStore
 from tests.fakes import FakeModel, RecordingProgress, fake_system
@@ -140,7 +141,7 @@ def _run(system: System, dataset: Dataset, files: RunFiles, ids: Collection[str]
     samples = [sample for sample in dataset.samples if sample.id in ids]
     requests = {sample.id: system.request_hash(sample) for sample in samples}
     with RunStore(files, requests) as store:
-        write_manifest(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
+        write_json(files.manifest, Manifest(system.card, DatasetRef.of(dataset)))
         progress = RecordingProgress()
         asyncio.run(run_system(system, samples, store, concurrency=1, progress=progress))
 
