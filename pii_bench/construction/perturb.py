@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -390,21 +390,19 @@ def _choose_other(text: str, forms: Iterable[str], random: Random) -> str:
 def read_date(text: str) -> dt.date | None:
     """Return the date of a text in a supported format; None for other texts."""
     parsed = _parse(text, _DATE_FORMATS)
-    return None if parsed is None else dt.date(parsed.tm_year, parsed.tm_mon, parsed.tm_mday)
+    return None if parsed is None else parsed.date()
 
 
 def read_time(text: str) -> dt.time | None:
     """Return the time of a text in a supported format; None for other texts."""
     parsed = _parse(text.replace("p.m.", "pm").replace("a.m.", "am"), _TIME_FORMATS)
-    return None if parsed is None else dt.time(parsed.tm_hour, parsed.tm_min, parsed.tm_sec)
+    return None if parsed is None else parsed.time()
 
 
-def _parse(text: str, formats: Iterable[str]) -> time.struct_time | None:
+def _parse(text: str, formats: Iterable[str]) -> dt.datetime | None:
     for form in formats:
-        try:
-            return time.strptime(text, form)
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            return dt.datetime.strptime(text, form)  # noqa: DTZ007 -- the texts name no time zone
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
@@ -35,12 +34,10 @@ _TRIVIAL_GOAL: Final = 0.75
 _WORD: Final = re.compile(r"<[A-Z]+>|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
-class Unit(Enum):
-    """The unit of a figure; the value is its format."""
-
-    SHARE = "{:.2%}"
-    SCORE = "{:.3f}"
-    COUNT = "{:,.0f}"
+# Formats of figures.
+SHARE: Final = "{:.2%}"
+SCORE: Final = "{:.3f}"
+COUNT: Final = "{:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +45,13 @@ class Measure:
     """One figure for each set.
 
     Attributes:
+        form: format of the figures.
         goal: largest acceptable figure; None if any is.
         examples: set to the text that the figure is about.
     """
 
     name: str
-    unit: Unit
+    form: str
     values: Mapping[str, float]
     goal: float | None = None
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +81,7 @@ def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
     return [
         Measure(
             f"texts that share over {_MAX_OVERLAP} of their 5-grams with an earlier one",
-            Unit.COUNT,
+            COUNT,
             {name: len(list(near_earlier(texts[name], limit=_MAX_OVERLAP))) for name in sets},
             goal=0,
         ),
@@ -97,14 +95,14 @@ def text_measures(sets: Mapping[str, Sequence[Sample]]) -> list[Measure]:
         ),
         Measure(
             "texts with the most frequent organisation",
-            Unit.COUNT,
+            COUNT,
             {name: _most_of_an_organisation(samples) for name, samples in sets.items()},
             goal=_ORGANISATION_GOAL,
         ),
         _largest_share("texts of the largest register", registers, goal=_REGISTER_GOAL),
         Measure(
             "distinct words",
-            Unit.COUNT,
+            COUNT,
             {name: len({word for text in texts[name] for word in _words(text)}) for name in sets},
         ),
     ]
@@ -114,7 +112,7 @@ def trivial_measure(system: Relevance, sets: Mapping[str, Sequence[Sample]]) -> 
     """Measure the query-related F1 of a system that chooses among the gold entities but names."""
     return Measure(
         f"F1 of `{system.name}` on gold entities without names",
-        Unit.SCORE,
+        SCORE,
         {name: _f1(system, samples) for name, samples in sets.items()},
         goal=_TRIVIAL_GOAL,
     )
@@ -135,7 +133,7 @@ def render(measures: Sequence[Measure]) -> str:
     rows: list[list[str]] = []
     examples: list[str] = []
     for measure in measures:
-        figure = measure.unit.value.format
+        figure = measure.form.format
         goal = "" if measure.goal is None else f"≤ {figure(measure.goal)}"
         met = "" if measure.is_met is None else "yes" if measure.is_met else "no"
         rows.append([measure.name, *(figure(measure.values[name]) for name in names), goal, met])
@@ -170,7 +168,7 @@ def _largest_share(name: str, values: Mapping[str, Sequence[str]], goal: float) 
     for key, members in values.items():
         examples[key], count = _ranked(Counter(members))[0]
         shares[key] = count / len(members)
-    return Measure(name, Unit.SHARE, shares, goal, examples)
+    return Measure(name, SHARE, shares, goal, examples)
 
 
 def _most_of_an_organisation(samples: Iterable[Sample]) -> int:

@@ -17,7 +17,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import DATA, sha256_of, write_json, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pii_bench.datasets.catalog import DatasetCard
@@ -45,14 +45,6 @@ def replace_block(name: str, markdown: str, path: Path) -> None:
     write_whole(path, f"{before}{begin}\n{markdown.strip()}\n{end}{after}")
 
 
-CONFORMS_TO: Final = (
-    "http://mlcommons.org/croissant/1.1",
-    "http://mlcommons.org/croissant/RAI/1.0",
-)
-FILE: Final = "croissant.json"
-SUMS: Final = "SHA256SUMS"
-
-
 def croissant(cards: Sequence[DatasetCard]) -> dict[str, Any]:
     """Return the Croissant metadata (JSON-LD) of the datasets of at least one card."""
     newest = max(cards, key=lambda card: (card.released, [*map(int, card.version.split("."))]))
@@ -62,7 +54,10 @@ def croissant(cards: Sequence[DatasetCard]) -> dict[str, Any]:
         "@type": "sc:Dataset",
         "name": "pii_bench",
         "description": _DESCRIPTION,
-        "conformsTo": list(CONFORMS_TO),
+        "conformsTo": [
+            "http://mlcommons.org/croissant/1.1",
+            "http://mlcommons.org/croissant/RAI/1.0",
+        ],
         "license": sorted({f"https://spdx.org/licenses/{card.licence}" for card in cards}),
         "version": newest.version,
         "datePublished": newest.released,
@@ -201,12 +196,6 @@ def _text(
     return _field(name, path, what) | {"dataType": "sc:Text", "source": source}
 
 
-def write_checksums(folder: Path, names: Iterable[str]) -> None:
-    """Write `SHA256SUMS` in the format of `sha256sum --check`."""
-    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)]
-    write_whole(folder / SUMS, "".join(lines))
-
-
 def publish(data: Path = DATA) -> None:
     """Update the pins in the cards of all datasets, then write metadata and checksums.
 
@@ -222,7 +211,9 @@ def publish(data: Path = DATA) -> None:
         write_json(path, card)
         cards.append(card)
     metadata = json.dumps(croissant(cards), indent=2, ensure_ascii=False)
-    write_whole(data / FILE, metadata + "\n")
-    files = [f"{name}.jsonl" for card in cards for name in card.pins]
+    write_whole(data / "croissant.json", metadata + "\n")
+    files = ["croissant.json", *(f"{name}.jsonl" for card in cards for name in card.pins)]
     files += [path.name for path in data.glob("*.card.json")]
-    write_checksums(data, [*files, FILE])
+    # In the format of `sha256sum --check`.
+    lines = [f"{sha256_of(data / name)}  {name}\n" for name in sorted(files)]
+    write_whole(data / "SHA256SUMS", "".join(lines))

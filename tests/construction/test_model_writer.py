@@ -7,7 +7,7 @@ import pytest
 
 from pii_bench.construction.commissions import ORDERS
 from pii_bench.construction.model_writer import ROUNDS, WriterReport, write_with_model
-from pii_bench.datasets.check.run import check_samples
+from pii_bench.datasets.check.run import sample_problems
 from pii_bench.datasets.sample import read_native
 from pii_bench.errors import ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish
@@ -43,7 +43,7 @@ def test_what_a_good_writer_writes_is_accepted_and_a_second_run_asks_nothing(
     assert report.accepted == ("single-0001", "single-0002", "single-0003")
     assert report.refused == {}
     assert report.path == tmp_path / "fake--one" / "single.jsonl"
-    assert not check_samples(read_native(report.path))
+    assert not [p for sample in read_native(report.path) for p in sample_problems(sample)]
     assert sorted(model.asked) == list(report.accepted)
     answers = tmp_path / "fake--one" / "answers" / "round-1" / "single.jsonl"
     assert len(answers.read_text(encoding="utf-8").splitlines()) == 3

@@ -61,16 +61,11 @@ def test_no_pool_contains_a_value_twice(pools: Pools) -> None:
 
 @EACH_SPLIT
 def test_no_list_of_values_is_empty(pools: Pools) -> None:
-    assert pools.countries
-    assert pools.occupations
-    assert pools.education_levels
-    assert pools.degrees
+    assert all([pools.countries, pools.occupations, pools.education_levels, pools.degrees])
     assert all(pools.lists.values())
     assert set(pools.genders.values()) == {"she", "he", "they"}
     for country in pools.countries.values():
-        assert country.agencies, country.name
-        assert country.parties, country.name
-        assert country.streets, country.name
+        assert all([country.agencies, country.parties, country.streets]), country.name
         assert all(city.landmarks and city.universities for city in country.cities.values())
 
 
@@ -122,9 +117,8 @@ def test_names_come_from_hand_made_lists_and_from_faker() -> None:
 
 
 def test_the_error_names_a_missing_or_invalid_file(tmp_path: Path) -> None:
-    path = tmp_path / "places.toml"
-    with pytest.raises(InputFileError, match=r"places\.toml: no pool of values"):
-        read_values(path)
+    path = tmp_path / "broken.toml"
     path.write_text("[[country\n", encoding="utf-8")
-    with pytest.raises(InputFileError, match=r"places\.toml: no pool of values"):
-        read_values(path)
+    for name in ("broken", "missing"):
+        with pytest.raises(InputFileError, match=rf"{name}\.toml: no pool of values"):
+            read_values(tmp_path / f"{name}.toml")

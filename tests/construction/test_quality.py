@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from pii_bench.construction.quality import (
+    COUNT,
+    SCORE,
+    SHARE,
     Measure,
-    Unit,
     frequent_words,
     render,
     text_measures,
@@ -13,9 +15,9 @@ from tests.datasets.check.samples import build
 
 
 def test_a_goal_is_met_if_no_set_exceeds_it() -> None:
-    assert Measure("F1", Unit.SCORE, {"single": 0.75, "multi": 0.5}, goal=0.75).is_met is True
-    assert Measure("F1", Unit.SCORE, {"single": 0.5, "multi": 0.76}, goal=0.75).is_met is False
-    assert Measure("words", Unit.COUNT, {"single": 3}).is_met is None
+    assert Measure("F1", SCORE, {"single": 0.75, "multi": 0.5}, goal=0.75).is_met is True
+    assert Measure("F1", SCORE, {"single": 0.5, "multi": 0.76}, goal=0.75).is_met is False
+    assert Measure("words", COUNT, {"single": 3}).is_met is None
 
 
 def test_texts_of_each_set_are_measured() -> None:
@@ -69,9 +71,9 @@ def test_a_trivial_system_chooses_among_the_gold_entities_but_names() -> None:
 
 def test_the_table_lists_figures_goals_and_examples() -> None:
     measures = [
-        Measure("alike", Unit.SHARE, {"single": 0.0123, "multi": 0.004}, 0.01, {"multi": "so it"}),
-        Measure("words", Unit.COUNT, {"single": 12345, "multi": 7}),
-        Measure("F1", Unit.SCORE, {"single": 0.5, "multi": 0.25}, 0.75),
+        Measure("alike", SHARE, {"single": 0.0123, "multi": 0.004}, 0.01, {"multi": "so it"}),
+        Measure("words", COUNT, {"single": 12345, "multi": 7}),
+        Measure("F1", SCORE, {"single": 0.5, "multi": 0.25}, 0.75),
     ]
 
     assert render(measures) == (

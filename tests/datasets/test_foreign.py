@@ -144,20 +144,6 @@ def test_a_broken_line_is_reported_without_its_text(
     assert str(caught.value) == f"{path}:2: {what}"
 
 
-def test_all_broken_lines_are_reported_at_once(tmp_path: Path) -> None:
-    bad = LINE | {"context": None}
-    path = write_lines(tmp_path / "test.jsonl", [bad, LINE, ["Mo"]])
-
-    with pytest.raises(InputFileError) as caught:
-        read_capid(path)
-
-    assert str(caught.value) == (
-        f"{path}: 2 lines cannot be read\n"
-        "  line 1: record: 'context' must be a string, not null\n"
-        "  line 3: a line must be a JSON object, not a list"
-    )
-
-
 def test_an_empty_capid_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"no samples in it$"):
         read_capid(write_lines(tmp_path / "test.jsonl", []))

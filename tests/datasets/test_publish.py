@@ -9,7 +9,7 @@ import pytest
 
 from pii_bench.datasets.catalog import DATASETS, TRAIN_DEV, Pin, read_card
 from pii_bench.datasets.check.sets import CANARY
-from pii_bench.datasets.publish import README, croissant, publish, replace_block, write_checksums
+from pii_bench.datasets.publish import README, croissant, publish, replace_block
 from pii_bench.errors import InputFileError
 from pii_bench.files import sha256_of, sha256_of_folder, write_json
 from tests.builders import read_folder, sample_record, write_lines
@@ -72,20 +72,6 @@ def test_our_readme_offers_every_dataset() -> None:
     assert re.findall(r"^    path: (.+)$", text, re.MULTILINE) == [f"{n}.jsonl" for n in names]
 
 
-# FIPS 180-4: the digests of "abc" and of an empty file.
-ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
-
-def test_checksums_are_sorted_by_name(tmp_path: Path) -> None:
-    (tmp_path / "b.txt").write_bytes(b"abc")
-    (tmp_path / "a.txt").write_bytes(b"")
-
-    write_checksums(tmp_path, ["b.txt", "a.txt"])
-
-    assert (tmp_path / "SHA256SUMS").read_text() == f"{EMPTY}  a.txt\n{ABC}  b.txt\n"
-
-
 def test_the_hash_of_a_folder_is_the_hash_of_its_checksums(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "weights").write_bytes(b"1")
@@ -122,12 +108,13 @@ def test_publishing_updates_pins_metadata_and_checksums_and_keeps_the_prose(data
     assert {card.construction for card in cards.values()} == {make_card().construction}
     metadata = json.loads((data / "croissant.json").read_text(encoding="utf-8"))
     assert {record_set["name"] for record_set in metadata["recordSet"]} == set(DATASETS)
-    lines = (data / "SHA256SUMS").read_text().splitlines()
-    assert {line.split("  ")[1] for line in lines} == {
+    files = {
         *(f"{name}.jsonl" for name in DATASETS),
         *(f"{entry.card}.card.json" for entry in DATASETS.values()),
         "croissant.json",
     }
+    sums = "".join(f"{sha256_of(data / name)}  {name}\n" for name in sorted(files))
+    assert (data / "SHA256SUMS").read_text() == sums
     first = read_folder(data)
     # Publishing again changes nothing.
     publish(data)

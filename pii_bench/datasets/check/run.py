@@ -50,11 +50,6 @@ def sample_problems(sample: Sample) -> list[Problem]:
     ]
 
 
-def check_samples(samples: Iterable[Sample]) -> list[Problem]:
-    """Check several samples by the rules for single samples."""
-    return [problem for sample in samples for problem in sample_problems(sample)]
-
-
 def check_files(
     paths: Sequence[Path], watch: Callable[[Sequence[Sample]], Iterable[Sample]] | None = None
 ) -> Report:
@@ -72,7 +67,8 @@ def check_files(
     files = {path: _read(path, problems[path]) for path in problems}
     sources = _sources(files)
     for path, samples in files.items():
-        problems[path] += check_samples(watch(samples) if watch else samples)
+        for sample in watch(samples) if watch else samples:
+            problems[path] += sample_problems(sample)
         if samples:
             problems[path] += set_problems(path.stem, samples)
         for sample in samples:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pii_bench.datasets.catalog import DATASETS
-from pii_bench.datasets.check.run import check_files, check_samples, sample_problems
+from pii_bench.datasets.check.run import check_files, sample_problems
 from pii_bench.datasets.check.sets import CANARY
 from pii_bench.datasets.sample import sample_to_record
 from pii_bench.errors import InputFileError
@@ -52,7 +52,6 @@ def test_a_sample_is_checked_by_all_rules_for_single_samples() -> None:
         "related-person",
         "schooling-takes-years",
     }
-    assert check_samples([ann(), sample]) == sample_problems(sample)
 
 
 @pytest.mark.parametrize(
