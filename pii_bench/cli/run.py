@@ -200,11 +200,9 @@ def get_responses(planned: Plan, batch: Literal["submit", "wait"] | None) -> boo
                 complete = asyncio.run(
                     run_jobs(jobs, planned.concurrency, batch, progress, planned.map_samples)
                 )
-        except KeyboardInterrupt:
-            log("interrupted")
-            log_missing(jobs)
-            raise
-        except PiiBenchError:
+        except (KeyboardInterrupt, PiiBenchError) as error:
+            if isinstance(error, KeyboardInterrupt):
+                log("interrupted")
             log_missing(jobs)
             raise
     return complete
