@@ -368,7 +368,6 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
         ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),
         ("rows.jsonl --column text --query Q --out o.csv", "o.csv: must end in '.jsonl', like"),
         ("rows.jsonl --column text --query Q --out rows.jsonl", "rows.jsonl: is the input it"),
-        ("rows.txt --column text --query Q --out o.txt", "unknown ending of a table '.txt' (allo"),
         ("--query Q --out o", "--out is for a corpus, a folder or a table; one text goes to stan"),
         (
             "rows.jsonl --column text --query Q --out o.jsonl --workers 2",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from pii_bench.cli import run
 from pii_bench.cli import utility as commands
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.systems.relevance.embedding import WordLlamaEncoder
-from tests.builders import read_folder, read_lines, sample_record, write_lines
+from tests.builders import read_csv, read_folder, read_lines, sample_record, write_lines
 from tests.protocol_server import api_error, completion
 
 if TYPE_CHECKING:
@@ -67,12 +66,11 @@ def reply(request: ReceivedRequest) -> Reply:
 
 def rows(measure: str = "cosine") -> dict[str, dict[str, str]]:
     """Return our rows by condition."""
-    with Path("results/utility/utility.csv").open(encoding="utf-8") as file:
-        return {
-            row["condition"]: row
-            for row in csv.DictReader(file)
-            if row["source"] == "run" and row["measure"].startswith(measure)
-        }
+    return {
+        row["condition"]: row
+        for row in read_csv(Path("results/utility/utility.csv"))
+        if row["source"] == "run" and row["measure"].startswith(measure)
+    }
 
 
 def figures(row: dict[str, str]) -> tuple[str, str, str]:
@@ -319,8 +317,7 @@ def test_rewritten_texts_are_answered_and_compared_in_both_orders(
     assert re.fullmatch(r"openai/writer@.*\+rewrite", condition)
     # The name is gone, and the age is still revealed.
     assert rows()[condition]["privacy"] == "0.5000"
-    with Path("results/utility/texts.csv").open(encoding="utf-8") as file:
-        (row,) = csv.DictReader(file)
+    (row,) = read_csv(Path("results/utility/texts.csv"))
     assert (row["condition"], row["texts"], row["win"], row["preferred"]) == (
         *(condition, "2", "2"),
         "1.0000",
