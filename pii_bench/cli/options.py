@@ -26,10 +26,10 @@ from pii_bench.models.catalog import (
 from pii_bench.systems import KEEP
 from pii_bench.systems.base import THIS_MACHINE, require_local, sending_of
 from pii_bench.systems.catalog import SystemOptions, build_systems
-from pii_bench.tasks import ALL_TASKS, TASK_CHOICES
+from pii_bench.tasks import ALL_TASKS, TASK_CHOICES, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pii_bench.systems.base import System
 
@@ -281,20 +281,41 @@ def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in given)
 
 
-def build_without_key(name: str, options: SystemOptions) -> tuple[System, ...]:
-    """Build the systems of a provider's model to check them before its key is asked for."""
-    return build_systems(name, replace(options, model=replace(options.model, asked=False)))
+def load_systems(
+    name: str, options: SystemOptions, *, local_only: bool, task: str = ALL_TASKS
+) -> list[System]:
+    """Build the systems of a name that a task needs: for masking two, for `all` every system.
+
+    Raises:
+        PiiBenchError: a system that the task needs is missing; or, with `local_only`, a system
+            sends text to another machine.
+    """
+
+    def build(options: SystemOptions) -> list[System]:
+        systems = build_systems(name, options)
+        if local_only:
+            require_local(systems)
+        return _for_task(task, name, systems, options.strategy)
+
+    if has_provider(name):
+        # What is wrong is reported before the provider's key is asked for.
+        build(replace(options, model=replace(options.model, asked=False)))
+    return build(options)
 
 
-def load_systems(name: str, options: SystemOptions, *, local_only: bool) -> tuple[System, ...]:
-    """Build the systems of a name; with `local_only`, refuse those that send text elsewhere."""
-    if local_only and has_provider(name):
-        # Refuse it before it asks for a key.
-        require_local(build_without_key(name, options))
-    systems = build_systems(name, options)
-    if local_only:
-        require_local(systems)
-    return systems
+def _for_task(
+    task: str, name: str, systems: Sequence[System], strategy: str | None
+) -> list[System]:
+    if task == ALL_TASKS:
+        return list(systems)
+    needed = {Task(task)}
+    if task == Task.MASKING:
+        needed = {Task.DETECTION, Task.QUERY_RELATED}
+    if lacking := needed - {system.card.task for system in systems}:
+        by_strategy = f" with strategy {strategy!r}" if strategy is not None else ""
+        tasks = ", ".join(sorted(lacking))
+        raise PiiBenchError(f"system {name!r}{by_strategy} does not answer {tasks}")
+    return [system for system in systems if system.card.task in needed]
 
 
 def concurrency_of(arguments: argparse.Namespace, model: str | None) -> int:

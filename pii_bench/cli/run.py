@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.cli.options import (
     SAMPLING,
     add_options,
-    build_without_key,
     concurrency_of,
     dataset_source,
     given_options,
@@ -32,7 +31,7 @@ from pii_bench.cli.terminal import (
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
-from pii_bench.models.catalog import ModelStatus, find_card, has_provider, resolve
+from pii_bench.models.catalog import ModelStatus, find_card, resolve
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
 from pii_bench.runs.run import respond_on_ray
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from pii_bench.prompting.labelled import Shots
     from pii_bench.ranking.rows import Row
     from pii_bench.runs.jobs import MapTaskSamples
-    from pii_bench.systems.base import System
     from pii_bench.systems.catalog import SystemOptions
 
 _NOT_WITH_CONFIG: Final = ("dataset", "limit", "model", "strategy")
@@ -161,12 +159,9 @@ def plan(arguments: argparse.Namespace, datasets: Sequence[Dataset]) -> Plan:
     card = _announce_model(arguments.model, arguments.base_url)
     concurrency = concurrency_of(arguments, arguments.model)
     options = _options(arguments, concurrency)
-    if has_provider(arguments.model):
-        # A task that the strategy does not answer is refused before the key is asked for.
-        without_key = build_without_key(arguments.model, options)
-        for_task(arguments.task, arguments.model, without_key, options.strategy)
-    built = load_systems(arguments.model, options, local_only=arguments.local_only)
-    systems = for_task(arguments.task, arguments.model, built, options.strategy)
+    systems = load_systems(
+        arguments.model, options, local_only=arguments.local_only, task=arguments.task
+    )
     if arguments.batch is not None:
         for system in systems:
             # Refuses a system without a batch API.
@@ -200,11 +195,9 @@ def get_responses(planned: Plan, batch: Literal["submit", "wait"] | None) -> boo
                 complete = asyncio.run(
                     run_jobs(jobs, planned.concurrency, batch, progress, planned.map_samples)
                 )
-        except KeyboardInterrupt:
-            log("interrupted")
-            log_missing(jobs)
-            raise
-        except PiiBenchError:
+        except (KeyboardInterrupt, PiiBenchError) as error:
+            if isinstance(error, KeyboardInterrupt):
+                log("interrupted")
             log_missing(jobs)
             raise
     return complete
@@ -334,26 +327,6 @@ def _shots(arguments: argparse.Namespace) -> Shots | None:
     if details:
         raise PiiBenchError("--shots-from, --shots-by and --shots-seed need --shots")
     return None
-
-
-def for_task(
-    task: str, name: str, systems: Sequence[System], strategy: str | None = None
-) -> list[System]:
-    """Return the systems that a task needs: for masking two, for `all` every system.
-
-    Raises:
-        PiiBenchError: a system that the task needs is missing.
-    """
-    if task == ALL_TASKS:
-        return list(systems)
-    needed = {Task(task)}
-    if task == Task.MASKING:
-        needed = {Task.DETECTION, Task.QUERY_RELATED}
-    if lacking := needed - {system.card.task for system in systems}:
-        by_strategy = f" with strategy {strategy!r}" if strategy is not None else ""
-        tasks = ", ".join(sorted(lacking))
-        raise PiiBenchError(f"system {name!r}{by_strategy} does not answer {tasks}")
-    return [system for system in systems if system.card.task in needed]
 
 
 def _add_labelled(group: argparse._ArgumentGroup) -> None:

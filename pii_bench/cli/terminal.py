@@ -254,12 +254,11 @@ class RunProgress(Progress):
     """Shows the progress of one run after another: bars on a terminal, otherwise lines."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """`console` replaces standard error in tests."""
+        """`console` is the terminal in tests."""
         if console is None and sys.stderr.isatty():
             from rich.console import Console
 
             console = Console(stderr=True)
-        self._console = console
         self._bars = _bars(console) if console is not None and console.is_terminal else None
         self._tasks: dict[str, TaskID] = {}
         self._label = ""
@@ -323,12 +322,12 @@ class RunProgress(Progress):
     def note(self, what: str) -> None:
         """Print a message with the label of the run."""
         line = f"{self._label}: {what}"
-        if self._console is None:
+        if self._bars is None:
             log(line)
         else:
             # Names must not be wrapped or read as markup or emoji.
-            text = escaping.visible(line)
-            self._console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)
+            console, text = self._bars.console, escaping.visible(line)
+            console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
     def _spent(self) -> str:
         spent = self._ledger.spent_usd if self._ledger else None

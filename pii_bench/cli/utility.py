@@ -20,7 +20,7 @@ from pii_bench.cli.options import (
     positive,
     price_if_unknown,
 )
-from pii_bench.cli.run import Plan, for_task, get_responses, log_missing
+from pii_bench.cli.run import Plan, get_responses, log_missing
 from pii_bench.cli.terminal import echo, echo_json, log_left_out, report
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import PiiBenchError
@@ -193,8 +193,8 @@ def _load_maskers(arguments: argparse.Namespace) -> tuple[System, ...]:
             raise PiiBenchError("--strategy needs --model")
         return ()
     options = replace(options, strategy=strategy)
-    systems = load_systems(name, options, local_only=arguments.local_only)
-    by_task = {system.card.task: system for system in for_task(Task.MASKING, name, systems)}
+    systems = load_systems(name, options, local_only=arguments.local_only, task=Task.MASKING)
+    by_task = {system.card.task: system for system in systems}
     return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]
 
 

@@ -182,7 +182,7 @@ def _completions(run: Run) -> dict[str, tuple[Completion, ...]]:
 
 def _source_metadata(run: Run, evaluator: Evaluator) -> dict[str, Any]:
     if run.source is Source.REFERENCE:
-        ours = identify(run.manifest.system).developer == PROJECT
+        ours = identify(run.manifest.system).get("developer") == PROJECT
         evaluator = Evaluator(f"{PROJECT} authors", "first_party" if ours else "third_party")
     return {
         "source_name": PROJECT,
@@ -205,16 +205,16 @@ def _write(
     manifest = run.manifest
     model = identify(manifest.system)
     digest = _digest(manifest, run.source)
-    evaluation_id = f"{PROJECT}/{model.id}/{digest[:16]}"
+    evaluation_id = f"{PROJECT}/{model['id']}/{digest[:16]}"
     # The format of a random UUID, which the repository requires, but reproducible.
     stem = str(uuid.UUID(hex=digest[32:], version=4))
-    developer, _, name = model.id.partition("/")
+    developer, _, name = model["id"].partition("/")
     folder = f"data/{PROJECT}/{_portable(developer)}/{_portable(name)}"
     samples, path = out / folder / f"{stem}_samples.jsonl", out / folder / f"{stem}.json"
     head = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
-        "model_id": model.id,
+        "model_id": model["id"],
     }
     lines = [line for task in tasks for line in sample_lines(task, head, evaluation_id)]
     text = "".join(map(_line, lines))
@@ -233,7 +233,7 @@ def _write(
             "version": pii_bench.__version__,
             "additional_details": {"version_of_the_run": manifest.version},
         },
-        "model_info": model.document(),
+        "model_info": model,
         "evaluation_results": [
             _result(task, metric, manifest, evaluation_id)
             for task in tasks
@@ -344,87 +344,70 @@ def _details(row: Row) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class ModelIdentity:
-    """One model.
-
-    Attributes:
-        id: `developer/name`; the name may contain slashes.
-        name: as in our results.
-        deployment: `self_deployed`, `externally_managed` or `unknown`.
-        availability: `open_weights` or `unknown`: results do not show that weights are closed.
-        platform: the provider; None if there was none, or it is unknown.
-        engine: name and version of the runtime on this machine; None if unknown.
-    """
-
-    id: str
-    name: str
-    deployment: str = UNKNOWN
-    availability: str = UNKNOWN
-    platform: str | None = None
-    engine: tuple[str, str] | None = None
-
-    @property
-    def developer(self) -> str:
-        """The part of the id before its first slash."""
-        return self.id.partition("/")[0]
-
-    def document(self) -> dict[str, Any]:
-        """Return the object `model_info`."""
-        document: dict[str, Any] = {"name": self.name, "id": self.id}
-        if self.developer != UNKNOWN:
-            document["developer"] = self.developer
-        if self.platform is not None:
-            document["inference_platform"] = self.platform
-        if self.engine is not None:
-            name, version = self.engine
-            document["inference_engine"] = {"name": name, "version": version}
-        document["additional_details"] = {
-            "deployment_type": self.deployment,
-            "model_availability": self.availability,
-        }
-        return document
-
-
-def identify(card: SystemCard) -> ModelIdentity:
-    """Return the model of a system's card."""
+def identify(card: SystemCard) -> dict[str, Any]:
+    """Return the object `model_info` for the model of a system's card."""
     provider, slash, name = card.model.partition("/")
     here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
     if not slash:
         developer = PROJECT if card.model in _TAGGERS | {GOLD} else UNKNOWN
         opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
-        return ModelIdentity(f"{developer}/{card.model}", card.model, here, opened)
+        return _model_info(f"{developer}/{card.model}", card, here, opened)
     if provider == REPLAY:
         # The model that wrote the answers is unknown.
-        return ModelIdentity(f"{UNKNOWN}/{name}", card.model)
+        return _model_info(f"{UNKNOWN}/{name}", card)
     if provider == LOCAL:
         return _local(card, name, here)
     if provider not in PROVIDERS:
-        return ModelIdentity(card.model, card.model, here)
+        return _model_info(card.model, card, here)
     if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
-        return ModelIdentity(card.model, card.model, "externally_managed", platform=provider)
+        return _model_info(card.model, card, "externally_managed", platform=provider)
     # On another server, `@host` follows the model's name.
-    return _on_own_server(card, provider, name.rpartition("@")[0] or name, here)
+    name = name.rpartition("@")[0] or name
+    known = find_card(provider, name)
+    opened = "open_weights" if known is not None and known.needs_base_url else UNKNOWN
+    # Such servers use the names of Hugging Face, which begin with the developer.
+    return _model_info(name if "/" in name else f"{UNKNOWN}/{name}", card, here, opened)
 
 
-def _local(card: SystemCard, name: str, here: str) -> ModelIdentity:
+def _local(card: SystemCard, name: str, here: str) -> dict[str, Any]:
     from pii_bench.models.local import WEIGHTS
 
     # A user's file may have the same name as the packaged weights.
     packaged = name in WEIGHTS and card.settings.get("weights") == f"sha256:{WEIGHTS[name].sha256}"
+    opened = "open_weights" if packaged else UNKNOWN
     engine, _, version = str(card.settings.get("runtime", "")).partition(" ")
-    return ModelIdentity(
-        f"{UNKNOWN}/{name}",
-        card.model,
-        here,
-        "open_weights" if packaged else UNKNOWN,
-        engine=(engine, version) if version else None,
-    )
+    return _model_info(f"{UNKNOWN}/{name}", card, here, opened, engine=(engine, version))
 
 
-def _on_own_server(card: SystemCard, provider: str, name: str, here: str) -> ModelIdentity:
-    known = find_card(provider, name)
-    opened = "open_weights" if known is not None and known.needs_base_url else UNKNOWN
-    # Such servers use the names of Hugging Face, which begin with the developer.
-    full_name = name if "/" in name else f"{UNKNOWN}/{name}"
-    return ModelIdentity(full_name, card.model, here, opened)
+def _model_info(
+    model_id: str,
+    card: SystemCard,
+    deployment: str = UNKNOWN,
+    availability: str = UNKNOWN,
+    *,
+    platform: str = "",
+    engine: tuple[str, str] = ("", ""),
+) -> dict[str, Any]:
+    """Return the object `model_info` of a model.
+
+    Args:
+        model_id: `developer/name`; the name may contain slashes.
+        card: of the system.
+        deployment: `self_deployed`, `externally_managed` or `unknown`.
+        availability: `open_weights` or `unknown`: results do not show that weights are closed.
+        platform: the provider; empty if there was none, or it is unknown.
+        engine: name and version of the runtime on this machine; an empty version if unknown.
+    """
+    info: dict[str, Any] = {"name": card.model, "id": model_id}
+    developer = model_id.partition("/")[0]
+    if developer != UNKNOWN:
+        info["developer"] = developer
+    if platform:
+        info["inference_platform"] = platform
+    if engine[1]:
+        info["inference_engine"] = {"name": engine[0], "version": engine[1]}
+    info["additional_details"] = {
+        "deployment_type": deployment,
+        "model_availability": availability,
+    }
+    return info

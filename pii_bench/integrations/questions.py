@@ -53,12 +53,6 @@ class Questions:
     samples: Mapping[str, Sample]
     prompts: tuple[Prompt, ...]
 
-    @property
-    def names_subjects(self) -> bool:
-        """True if gold and answers assign entities to subjects."""
-        labelled = any(prompt.strategy.labelled for prompt in self.prompts)
-        return self.dataset.names_subjects and not labelled
-
     def contents(self, sample: Sample) -> tuple[str, ...]:
         """Return the text of each prompt for a sample, which is one message of the user."""
         return tuple(
@@ -141,7 +135,9 @@ def score_answers(
     ]
     prediction = compose(*predictions) if questions.task is Task.MASKING else predictions[0]
     metrics = sample_metrics(questions.task, score_sample(questions.task, sample, prediction))
-    if questions.task is Task.DETECTION and not questions.names_subjects:
+    labelled = any(prompt.strategy.labelled for prompt in questions.prompts)
+    names_subjects = questions.dataset.names_subjects and not labelled
+    if questions.task is Task.DETECTION and not names_subjects:
         metrics = {name: value for name, value in metrics.items() if name not in SUBJECT_METRICS}
     return Scored(prediction, metrics)
 

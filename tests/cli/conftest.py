@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from functools import cache
@@ -18,7 +17,7 @@ from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.tasks import Task
 from tests.batch_server import Item
-from tests.builders import write_lines
+from tests.builders import read_csv, write_lines
 from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ def related_answer(sample: Sample) -> str:
 
 def leaderboard_rows(source: str = "run") -> list[dict[str, str]]:
     """Return the rows of results/leaderboard.csv with this source."""
-    with Path("results/leaderboard.csv").open(encoding="utf-8", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["source"] == source]
+    return [row for row in read_csv(Path("results/leaderboard.csv")) if row["source"] == source]
 
 
 def table_lines(shown: str) -> list[list[str]]:

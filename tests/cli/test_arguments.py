@@ -24,10 +24,8 @@ def test_the_default_model_is_the_encoder(capsys: Capsys) -> None:
     ("given", "name", "value"),
     [
         (["--batch"], "batch", "wait"),
-        (["--batch", "wait"], "batch", "wait"),
         (["--batch", "submit"], "batch", "submit"),
         (["--temperature", "default"], "temperature", "default"),
-        (["--temperature", "0"], "temperature", 0.0),
         (["--temperature", "0.7"], "temperature", 0.7),
     ],
 )
@@ -48,7 +46,6 @@ def test_a_price_has_todays_date() -> None:
 
 RATE = "must be a number above 0 and at most 1, not "
 WHOLE = "must be a whole number from 1, not "
-WRITER = "data build --writer openai/m --set"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +53,6 @@ WRITER = "data build --writer openai/m --set"
     [
         ("", "the following arguments are required: COMMAND"),
         ("bench", "invalid choice: 'bench'"),
-        ("cost --results . --documents 0", f"{WHOLE}'0'"),
         ("cost --results . --hand-seconds soon", "must be a number from 0, not 'soon'"),
         ("cost --results . --review-share fake/one=1.5", "a number from 0 to 1, not '1.5'"),
         ("cost --results . --usd 0.1", "must be SYSTEM=NUMBER, not '0.1'"),
@@ -64,31 +60,19 @@ WRITER = "data build --writer openai/m --set"
         ("data", "the following arguments are required: COMMAND"),
         ("data check", "the following arguments are required: FILE"),
         ("data mend", "invalid choice: 'mend'"),
-        ("data perturb demo --out o.jsonl --rate 0", f"{RATE}'0'"),
         ("data perturb demo --out o.jsonl --rate nan", f"{RATE}'nan'"),
-        # These sets have no commissions.
-        (f"{WRITER} demo", "invalid choice: 'demo' (choose from"),
-        (f"{WRITER} frontier", "invalid choice: 'frontier' (choose from"),
-        (f"{WRITER} train-other", "invalid choice: 'train-other' (choose from"),
-        (f"{WRITER} twins", "invalid choice: 'twins' (choose from"),
+        # It has no commissions.
+        ("data build --writer openai/m --set frontier", "invalid choice: 'frontier' (choose from"),
         ("run --concurrency 100000000", "must be at most 1000, not '100000000'"),
         ("run --limit 0", f"{WHOLE}'0'"),
-        ("run --max-usd 0", "must be a sum above 0 in USD, not '0'"),
         ("run --max-usd inf", "must be a sum above 0 in USD, not 'inf'"),
-        ("run --price 1,-2", "such as 2.5,10, not '1,-2'"),
         ("run --price 5", "such as 2.5,10, not '5'"),
         ("run --rpm 1.5", f"{WHOLE}'1.5'"),
         ("run --temperature 3", "a number from 0 to 2, not '3'"),
-        ("run --temperature nan", "a number from 0 to 2, not 'nan'"),
-        ("serve --port 0", f"{WHOLE}'0'"),
         ("serve --port 65536", "must be at most 65535, not '65536'"),
-        ("serve --port http", f"{WHOLE}'http'"),
         ("train lora --learning-rate 0", f"{RATE}'0'"),
-        ("train lora --learning-rate 2", f"{RATE}'2'"),
-        ("train lora --learning-rate x", f"{RATE}'x'"),
         ("utility --embedder none", "invalid choice: 'none'"),
         ("utility --weight 1.1", "must be a number from 0 to 1, not '1.1'"),
-        ("utility --weight nan", "must be a number from 0 to 1, not 'nan'"),
         *(
             (f"{command} --results nowhere", "'nowhere' is not a folder; `pii-bench run` creates")
             for command in (
@@ -148,7 +132,6 @@ ALONE = "only with --writer; without it, every set is built"
         (f"{REPLAY} --batch", "model 'replay/gold' has no batch API"),
         (f"{REPLAY} --strategy self-cott", "'self-cott'; did you mean 'self-cot'?"),
         (f"{REPLAY} --task rewrite --strategy naive", "does not answer rewrite"),
-        (f"{REPLAY} --task rewrite --output schema", "'rewrite' has no schema"),
         *(
             (f"{system} {option} 5", f"makes no calls that this limits: leave {option} out")
             for system in (REPLAY, "run --dataset demo --model gold+all")
@@ -177,13 +160,8 @@ ALONE = "only with --writer; without it, every set is built"
             "run --dataset demo --model gpt-6-luna --strategy json --task masking",
             "system 'gpt-6-luna' with strategy 'json' does not answer query-related",
         ),
-        ("data build --set single", f"--set: {ALONE}"),
         ("data build --timeout 120", f"--timeout: {ALONE}"),
         ("data build --limit 20 --max-usd 1", f"--limit, --max-usd: {ALONE}"),
-        (
-            "data build --concurrency 1 --base-url http://h/v1",
-            f"--concurrency, --base-url: {ALONE}",
-        ),
         ("export fine-tuning --for mistral --out x --dataset hard", "'hard' is only for tests"),
         ("fit keywords", "did you mean 'keyword'?"),
         ("gate", "nothing to check: give --min, --baseline or --write-baseline"),

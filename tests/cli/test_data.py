@@ -11,11 +11,16 @@ from pii_bench.cli import data_stats, main
 from pii_bench.construction.recorded import Recorded
 from pii_bench.datasets.catalog import DATASETS
 from pii_bench.datasets.readings import load_readings, version_of
+from pii_bench.datasets.sample import read_native
 from pii_bench.files import DATA
+from pii_bench.models import catalog
 from tests.builders import read_folder, read_lines, sample_record, write_lines
 from tests.cli.conftest import table_lines
+from tests.construction.writers import good
+from tests.fakes import FakeModel
 
 if TYPE_CHECKING:
+    from pii_bench.models.catalog import ModelOptions
     from tests.cli.conftest import Capsys
 
 
@@ -284,3 +289,26 @@ def test_the_table_goes_into_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert main(["data", "agreement", *sets, "--write", "--finished"]) == 0
 
     assert "| single   | all " in readme.read_text(encoding="utf-8")
+
+
+def test_a_chat_model_writes_the_first_texts_of_a_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    asked = []
+
+    def build(name: str, options: ModelOptions) -> FakeModel:
+        asked.append((name, options.timeout))
+        return FakeModel(good)
+
+    monkeypatch.setattr(catalog, "build_model", build)
+    options = ["--set", "train-single", "--limit", "2", "--data", "mine"]
+
+    assert main(["data", "build", "--writer", "openai/m", *options]) == 0
+
+    path = Path("mine/built/fake--one/train-single.jsonl")
+    assert asked == [("openai/m", 120.0)]
+    assert capsys.readouterr().out == f"accepted 2, refused 0: {path}\n"
+    assert {sample.id[:17] for sample in read_native(path)} == {
+        "train-single-0001",
+        "train-single-0002",
+    }

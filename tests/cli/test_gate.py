@@ -52,10 +52,3 @@ def test_only_the_samples_of_the_limit_are_judged_and_compared(capsys: Capsys) -
         f"demo, masking: {share}",
         "passed: 3 rows",
     ]
-
-
-def test_one_row_is_counted_as_one(capsys: Capsys) -> None:
-    detector = ["gate", "--model", "bilstm-crf", "--dataset", "demo"]
-
-    assert main([*detector, "--min", "detection.ent_f1=0"]) == 0
-    assert capsys.readouterr().out == "passed: 1 row\n"

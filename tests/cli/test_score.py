@@ -71,10 +71,6 @@ def test_named_predictions_are_kept_and_enter_the_leaderboard(capsys: Capsys) ->
         ("query-related", "our-filter", ""),
         ("masking", "our-filter", "1.0000"),
     ]
-    for command in (["analyse"], ["diagnose"], ["report"], ["compare", "our-filter", "other"]):
-        argument = ["score", str(path), "--dataset", "demo", "--name", "other"]
-        assert command[0] != "compare" or main(argument) == 0
-        assert main(command) == 0, command
 
 
 def test_a_failure_of_the_model_is_zero_and_a_failed_call_leaves_a_gap(capsys: Capsys) -> None:

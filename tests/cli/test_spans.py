@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_bench.cli import main
-from tests.builders import write_lines
+from tests.builders import read_csv, write_lines
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Capsys
@@ -38,9 +37,7 @@ def test_detectors_are_scored_and_written(capsys: Capsys) -> None:
     printed = capsys.readouterr()
     assert printed.out.count("| slice") == 2
     assert "1 left out: span: 'end_position' is missing (first at synth.json:1)" in printed.err
-    with out.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    whole = {row["model"]: row for row in rows if row["slice"] == "all"}
+    whole = {row["model"]: row for row in read_csv(out) if row["slice"] == "all"}
     assert [*whole] == ["bilstm-crf", "encoder"]
     assert whole["encoder"]["documents"] == "2"
     assert whole["encoder"]["gold"] == "4"
@@ -60,10 +57,8 @@ def test_a_dataset_without_known_subjects_has_no_strict_f1() -> None:
     assert main(["score", str(predictions), "--dataset", source, "--name", "own"]) == 0
     assert main(["score", str(predictions), "--dataset", source]) == 0
 
-    with Path("results/leaderboard.csv").open(encoding="utf-8") as file:
-        rows = {
-            row["model"]: row for row in csv.DictReader(file) if row["dataset"].startswith("pres")
-        }
+    board = read_csv(Path("results/leaderboard.csv"))
+    rows = {row["model"]: row for row in board if row["dataset"].startswith("pres")}
     assert rows["own"]["ent_f1"] == "0.6667"
     assert {row["strict_f1"] for row in rows.values()} == {""}
     assert {row["rank"] for row in rows.values()} == {""}

@@ -155,92 +155,98 @@ def test_progress_is_logged_every_ten_seconds(
     assert capsys.readouterr().err == "2 of 4 letters read\n4 of 4 letters read\n"
 
 
-def shown(
+def show(
+    progress: RunProgress,
     *,
-    terminal: bool = False,
-    label: str = "naive on demo",
     done: int = 1,
     total: int = 3,
     ledger: Ledger | None = None,
-) -> str:
-    """Return the output of a run whose first call fails; each call takes 1,000 tokens."""
-    file = StringIO()
-    with RunProgress(Console(file=file, force_terminal=terminal, width=100)) as progress:
-        progress.label(label, ledger)
-        progress.started(done, total)
-        for number in range(total - done):
-            if ledger is not None:
-                ledger.settle(ledger.reserve(make_request()), Usage(1000, 0))
-            progress.advanced(failed=number == 0)
-    return file.getvalue()
+) -> None:
+    """Show a run whose first call fails; each call takes 1,000 tokens."""
+    progress.label("naive on demo", ledger)
+    progress.started(done, total)
+    for number in range(total - done):
+        if ledger is not None:
+            ledger.settle(ledger.reserve(make_request()), Usage(1000, 0))
+        progress.advanced(failed=number == 0)
 
 
-@pytest.mark.parametrize("label", ["naive on demo", f"detection on {'a-long-name-' * 5}[v1]"])
-def test_without_a_terminal_progress_is_printed_as_plain_lines(label: str) -> None:
-    *lines, last = shown(label=label).splitlines()
+@pytest.fixture
+def terminal() -> Console:
+    return Console(file=StringIO(), force_terminal=True, width=100)
 
-    assert lines == [f"{label}: 1 of 3 already answered", f"{label}: 2 to answer"]
+
+def printed(terminal: Console) -> str:
+    assert isinstance(terminal.file, StringIO)
+    return terminal.file.getvalue()
+
+
+def test_without_a_terminal_progress_is_printed_as_plain_lines(capsys: Capsys) -> None:
+    with RunProgress() as progress:
+        show(progress)
+        progress.waiting(finished=0, total=0)
+        progress.waiting(finished=1, total=3)
+
+    begun, to_answer, last, *batches = capsys.readouterr().err.splitlines()
+    label = "naive on demo"
+    assert (begun, to_answer) == (f"{label}: 1 of 3 already answered", f"{label}: 2 to answer")
     assert last.startswith(f"{label}: 3 of 3 done, 1 failed, ")
+    assert batches == [f"{label}: batches: {count} finished" for count in ("0 of ?", "1 of 3")]
 
 
-def test_a_run_without_calls_prints_little() -> None:
-    assert shown(done=3) == "naive on demo: 3 of 3 already answered\n"
-    assert shown(done=0, total=0) == ""
+def test_a_run_without_calls_prints_little(capsys: Capsys) -> None:
+    show(RunProgress(), done=3)
+    show(RunProgress(), done=0, total=0)
+
+    assert capsys.readouterr().err == "naive on demo: 3 of 3 already answered\n"
 
 
-def test_on_a_terminal_there_is_a_bar() -> None:
-    bar = shown(terminal=True)
+def test_on_a_terminal_there_is_a_bar_and_names_stay_as_they_are(terminal: Console) -> None:
+    name = f"{'a-long-name-' * 9}[v1]:smile:"
+    with RunProgress(terminal) as progress:
+        show(progress)
+        progress.label(name)
+        progress.note("slow")
 
+    bar = printed(terminal)
+    assert f"{name}: slow" in bar
     assert "to answer" not in bar
     assert "3/3" in bar
     assert "1 failed" in bar
 
 
-def test_the_cost_is_shown_if_the_price_is_known() -> None:
+def test_the_cost_is_shown_if_the_price_is_known(terminal: Console, capsys: Capsys) -> None:
     price = Price(2.5, 10.0, date(2026, 1, 1), "test")
-
-    assert shown(ledger=Ledger(price)).endswith(", 0.0050 USD\n")
-    for terminal in (True, False):
-        assert "0.0050 USD" in shown(terminal=terminal, ledger=Ledger(price))
-        assert "USD" not in shown(terminal=terminal, ledger=Ledger(None))
-
-
-def test_running_batches_are_shown() -> None:
-    file = StringIO()
-    with RunProgress(Console(file=file)) as progress:
-        progress.label("naive on demo")
-        progress.started(0, 3)
-        progress.waiting(finished=0, total=0)
-        progress.waiting(finished=1, total=3)
-
-    assert file.getvalue().splitlines()[1:] == [
-        "naive on demo: batches: 0 of ? finished",
-        "naive on demo: batches: 1 of 3 finished",
-    ]
+    for ledger, cost in ((Ledger(None), ""), (Ledger(price), "0.0050 USD")):
+        with RunProgress(terminal) as progress:
+            show(progress, ledger=ledger)
+        assert ("USD" in printed(terminal)) == bool(cost)
+        assert cost in printed(terminal)
+        show(RunProgress(), ledger=Ledger(ledger.price))
+        assert capsys.readouterr().err.endswith(f" s left{cost and f', {cost}'}\n")
 
 
-def gone_on_with(*, terminal: bool) -> str:
-    """Return the output of a run that is paused for another one and resumed."""
-    file = StringIO()
-    with RunProgress(Console(file=file, force_terminal=terminal, width=60)) as progress:
-        for label, done in (("naive", 0), ("detection", 0), ("naive", 1)):
-            progress.label(label)
-            progress.started(done, 3)
-        progress.advanced(failed=False)
-        progress.advanced(failed=False)
-    return file.getvalue()
+def pause_and_resume(progress: RunProgress) -> None:
+    """Show a run that is paused for another one and resumed."""
+    for label, done in (("naive", 0), ("detection", 0), ("naive", 1)):
+        progress.label(label)
+        progress.started(done, 3)
+    progress.advanced(failed=False)
+    progress.advanced(failed=False)
 
 
-def test_a_resumed_run_is_announced_once() -> None:
-    *announced, end = gone_on_with(terminal=False).splitlines()
+def test_a_resumed_run_is_announced_once(capsys: Capsys) -> None:
+    pause_and_resume(RunProgress())
 
+    *announced, end = capsys.readouterr().err.splitlines()
     assert announced == ["naive: 3 to answer", "detection: 3 to answer"]
     assert end.startswith("naive: 3 of 3 done, 0 failed, ")
 
 
-def test_a_resumed_run_keeps_its_bar() -> None:
-    bars = gone_on_with(terminal=True).splitlines()
+def test_a_resumed_run_keeps_its_bar(terminal: Console) -> None:
+    with RunProgress(terminal) as progress:
+        pause_and_resume(progress)
 
-    last = [bar for bar in bars if "naive" in bar or "detection" in bar][-2:]
-    assert ["naive" in bar and "3/3" in bar for bar in last] == [True, False]
-    assert "0/3" in last[1]
+    last = [bar for bar in printed(terminal).splitlines() if "naive" in bar or "detection" in bar]
+    assert ["naive" in bar and "3/3" in bar for bar in last[-2:]] == [True, False]
+    assert "0/3" in last[-1]

@@ -7,7 +7,7 @@ import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.files import sha256_of
-from pii_bench.integrations.every_eval_ever import Evaluator, ModelIdentity, export_runs, identify
+from pii_bench.integrations.every_eval_ever import Evaluator, export_runs, identify
 from pii_bench.models.local import WEIGHTS
 from pii_bench.ranking.external import keep_submission
 from pii_bench.ranking.stored import collect
@@ -380,94 +380,56 @@ def make_card(model: str, to: str = THIS_MACHINE, **settings: Any) -> SystemCard
     return SystemCard(model, "naive", "", Task.QUERY_RELATED, False, settings, unmasked_text_to=to)
 
 
+def model_info(
+    model_id: str, deployment: str = "unknown", availability: str = "unknown", **known: Any
+) -> dict[str, Any]:
+    developer = model_id.partition("/")[0]
+    details = {"deployment_type": deployment, "model_availability": availability}
+    named = {} if developer == "unknown" else {"developer": developer}
+    return {"id": model_id, **named, **known, "additional_details": details}
+
+
+ENGINE = {"name": "xllamacpp", "version": "1.2"}
 IDENTITIES = {
     "a provider's own endpoint": (
         make_card("openai/gpt-5", "openai", endpoint="https://api.openai.com/v1"),
-        ModelIdentity("openai/gpt-5", "openai/gpt-5", "externally_managed", platform="openai"),
+        model_info("openai/gpt-5", "externally_managed", inference_platform="openai"),
     ),
     "the protocol of a server on this machine": (
         make_card("openai/tiny@127.0.0.1:8000", endpoint="http://127.0.0.1:8000/v1"),
-        ModelIdentity("unknown/tiny", "openai/tiny@127.0.0.1:8000", "self_deployed"),
+        model_info("unknown/tiny", "self_deployed"),
     ),
     "a name of Hugging Face on another server": (
         make_card("openai/acme/tiny@gpu.example", "openai (x)", endpoint="https://gpu.example/v1"),
-        ModelIdentity("acme/tiny", "openai/acme/tiny@gpu.example"),
+        model_info("acme/tiny"),
     ),
     "open weights in the table of models": (
         make_card("openai/deepseek-ai/DeepSeek-V3@gpu", "openai (x)", endpoint="http://gpu"),
-        ModelIdentity(
-            "deepseek-ai/DeepSeek-V3",
-            "openai/deepseek-ai/DeepSeek-V3@gpu",
-            availability="open_weights",
-        ),
+        model_info("deepseek-ai/DeepSeek-V3", availability="open_weights"),
     ),
     "the packaged model": (
         make_card(f"local/{SMOLLM2}", weights=SHA256, runtime="xllamacpp 1.2"),
-        ModelIdentity(
-            f"unknown/{SMOLLM2}",
-            f"local/{SMOLLM2}",
-            "self_deployed",
-            "open_weights",
-            engine=("xllamacpp", "1.2"),
-        ),
+        model_info(f"unknown/{SMOLLM2}", "self_deployed", "open_weights", inference_engine=ENGINE),
     ),
     "another file with the name of the packaged model": (
-        make_card(f"local/{SMOLLM2}", weights="sha256:0", runtime="xllamacpp 1.2"),
-        ModelIdentity(
-            f"unknown/{SMOLLM2}",
-            f"local/{SMOLLM2}",
-            "self_deployed",
-            engine=("xllamacpp", "1.2"),
-        ),
+        make_card(f"local/{SMOLLM2}", weights="sha256:0"),
+        model_info(f"unknown/{SMOLLM2}", "self_deployed"),
     ),
     "our tagger": (
         make_card("bilstm-crf"),
-        ModelIdentity("pii_bench/bilstm-crf", "bilstm-crf", "self_deployed", "open_weights"),
-    ),
-    "our encoder": (
-        make_card("encoder"),
-        ModelIdentity("pii_bench/encoder", "encoder", "self_deployed", "open_weights"),
+        model_info("pii_bench/bilstm-crf", "self_deployed", "open_weights"),
     ),
     "a detector of another project": (
         make_card("presidio"),
-        ModelIdentity("unknown/presidio", "presidio", "self_deployed"),
+        model_info("unknown/presidio", "self_deployed"),
     ),
-    "a replay": (
-        make_card("replay/answers"),
-        ModelIdentity("unknown/answers", "replay/answers"),
-    ),
-    "a plug-in": (
-        make_card("acme/masker", "unknown"),
-        ModelIdentity("acme/masker", "acme/masker"),
-    ),
+    "a replay": (make_card("replay/answers"), model_info("unknown/answers")),
+    "a plug-in": (make_card("acme/masker", "unknown"), model_info("acme/masker")),
 }
 
 
 @pytest.mark.parametrize(("card", "expected"), IDENTITIES.values(), ids=IDENTITIES)
 def test_the_identity_of_a_model_comes_from_its_card(
-    card: SystemCard, expected: ModelIdentity
+    card: SystemCard, expected: dict[str, Any]
 ) -> None:
-    assert identify(card) == expected
-
-
-def test_known_values_of_a_model_are_included_and_unknown_ones_left_out() -> None:
-    known = ModelIdentity(
-        "acme/tiny", "tiny", "self_deployed", "open_weights", "acme", ("engine", "1.2")
-    )
-
-    assert known.document() == {
-        "name": "tiny",
-        "id": "acme/tiny",
-        "developer": "acme",
-        "inference_platform": "acme",
-        "inference_engine": {"name": "engine", "version": "1.2"},
-        "additional_details": {
-            "deployment_type": "self_deployed",
-            "model_availability": "open_weights",
-        },
-    }
-    assert ModelIdentity("unknown/presidio", "presidio").document() == {
-        "name": "presidio",
-        "id": "unknown/presidio",
-        "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
-    }
+    assert identify(card) == {"name": card.model, **expected}
