@@ -67,7 +67,10 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: about ten hours on two c
 	$(call CONTINUE,37,41,1,0.0002,41)
 	$(call MEAN,37 41,build/encoders/second-mean)
 	$(call CONTINUE,second-mean,43,1,0.0002,43)
-	$(call MEAN,second-mean 43,data/models/encoder)
+	$(call MEAN,second-mean 43,build/encoders/third-mean)
+	$(call CONTINUE,third-mean,47,1,0.0002,47)
+	$(call CONTINUE,47,53,1,0.0002,53)
+	$(call MEAN,47 53,data/models/encoder)
 
 .PHONY: heads
 heads: .venv/.encoder ## Fine-tune the encoder with the other heads and run them: two hours; [CAPID=train.jsonl]

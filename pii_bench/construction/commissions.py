@@ -85,6 +85,8 @@ class Order:
     Attributes:
         people: subjects per description, 1 or 2.
         queries: queries per description.
+        rounds: rounds of equal size in which the set is written. Each is dealt by itself, so that
+            a further round leaves the commissions of the earlier ones as they were.
     """
 
     name: str
@@ -92,13 +94,19 @@ class Order:
     people: int
     size: int
     queries: int
+    rounds: int = 1
+
+    @property
+    def round_size(self) -> int:
+        """Number of descriptions in a round."""
+        return self.size // self.rounds
 
     @property
     def types(self) -> Mapping[PiiType, int]:
-        """Type to its number of entities in the set, in the paper's proportions."""
+        """Type to its number of entities in a round, in the paper's proportions."""
         paper = published_statistics()["single" if self.people == 1 else "multi"]
         return {
-            pii_type: round(count * self.size / paper.samples)
+            pii_type: round(count * self.round_size / paper.samples)
             for pii_type, count in paper.types.items()
         }
 
@@ -111,7 +119,7 @@ ORDERS: Final[Mapping[str, Order]] = {
         Order("train-single", "train", people=1, size=390, queries=2),
         Order("train-multi", "train", people=2, size=390, queries=2),
         Order("train-more-single", "train", people=1, size=120, queries=4),
-        Order("train-more-multi", "train", people=2, size=360, queries=4),
+        Order("train-more-multi", "train", people=2, size=720, queries=4, rounds=2),
         Order("dev-single", "train", people=1, size=60, queries=2),
         Order("dev-multi", "train", people=2, size=60, queries=2),
     )
@@ -163,8 +171,9 @@ class Commission:
 
 def commission(order: Order, number: int) -> Commission:
     """Draw the commission with a number, from 1."""
-    plan, index = _plan(order.name), number - 1
-    types = plan.types[index * order.people : number * order.people]
+    earlier, index = divmod(number - 1, order.round_size)
+    plan = _plan(order.name, earlier)
+    types = plan.types[index * order.people : (index + 1) * order.people]
     writer = plan.writers[index]
     random = Random(f"{SEED}/{order.name}/{number}")
     voices = load_voices()
@@ -175,7 +184,7 @@ def commission(order: Order, number: int) -> Commission:
         for subject, profile in profiles.items()
         for number, fact in enumerate(profile.facts, start=1)
     }
-    facts_to_mean = len(facts) * order.size / sum(order.types.values())
+    facts_to_mean = len(facts) * order.round_size / sum(order.types.values())
     person = random.choice(voices.people_of(writer, theme))
     voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
@@ -185,7 +194,7 @@ def commission(order: Order, number: int) -> Commission:
             domain=plan.domains[place],
             chars=min(max(round(random.gauss(_QUERY_CHARS[order.people], 55)), 90), 390),
         )
-        for place in range(index * order.queries, number * order.queries)
+        for place in range(index * order.queries, (index + 1) * order.queries)
     )
     return Commission(
         id=f"{order.name}-{number:04d}",
@@ -208,7 +217,7 @@ def commission(order: Order, number: int) -> Commission:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is dealt over a whole set, so that its shares are exact.
+    """What is dealt over a whole round of a set, so that its shares are exact.
 
     Attributes:
         types: of each person, the types of the facts without the name.
@@ -225,11 +234,13 @@ class _Plan:
 
 
 @cache
-def _plan(name: str) -> _Plan:
+def _plan(name: str, earlier: int) -> _Plan:
+    """Deal the round that follows `earlier` rounds."""
     order, voices = ORDERS[name], load_voices()
-    random = Random(f"{SEED}/{name}")
-    queries = order.size * order.queries
-    writers = deal(WRITERS, order.size, random)
+    size = order.round_size
+    random = Random(f"{SEED}/{name}/round {earlier + 1}" if earlier else f"{SEED}/{name}")
+    queries = size * order.queries
+    writers = deal(WRITERS, size, random)
     needs: list[int] = []
     for related, share in _NEEDS[order.people].items():
         needs += [related] * round(queries * share)
@@ -237,7 +248,7 @@ def _plan(name: str) -> _Plan:
     random.shuffle(needs)
     # Drawn in this order.
     return _Plan(
-        types=allot_types(order.size * order.people, order.types, random),
+        types=allot_types(size * order.people, order.types, random),
         writers=writers,
         registers=_offer_registers(voices, order.people, writers, random),
         needs=needs,
