@@ -146,6 +146,39 @@ def test_frequent_words_are_compared_with_another_dataset(data: Path, capsys: Ca
     assert capsys.readouterr().out.splitlines()[-1].split() == ["lives", "100.0%"] * 3
 
 
+ALL_SETS = (
+    "single multi distract twins frontier train-single train-multi train-more-single "
+    "train-more-multi train-twins train-other dev-single dev-multi dev-twins"
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "command"),
+    [
+        ("statistics", "stats"),
+        ("quality", "quality --data copied"),
+        ("agreement", f"agreement {ALL_SETS}"),
+        ("finished", "agreement single multi twins frontier distract --finished"),
+    ],
+)
+def test_the_data_card_has_what_the_command_prints(
+    capsys: Capsys, block: str, command: str
+) -> None:
+    # `quality` writes the card of its folder.
+    Path("copied").mkdir()
+    for name in ("single", "multi"):
+        Path(f"copied/{name}.jsonl").symlink_to(DATA / f"{name}.jsonl")
+    card = (DATA / "README.md").read_text(encoding="utf-8")
+    _, begin, rest = card.partition(f"<!-- {block}:begin -->\n")
+    table, end, _ = rest.partition(f"<!-- {block}:end -->")
+    assert begin
+    assert end
+
+    assert main(["data", *command.split()]) == 0
+
+    assert capsys.readouterr().out.strip() == table.strip()
+
+
 def test_missing_sets_are_built_first(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
