@@ -197,7 +197,7 @@ robustness: .venv/.detectors .venv/.minilm ## Run every local system on perturbe
 detectors: .venv/.detectors ## Install Presidio, spaCy and its model (200 MB)
 
 .PHONY: test
-test: .venv/.dev ## Run the tests: offline, four minutes on two cores
+test: .venv/.dev ## Run the tests: offline, three minutes on two cores
 	$(BIN)/pytest -n auto --dist loadfile
 
 .PHONY: test-slow
