@@ -223,15 +223,8 @@ test-readme: .venv/.dev ## Run every command of the README in a fresh copy and e
 	$(BIN)/pytest -m slow tests/test_readme_fresh.py
 
 # `RESULTS` may contain your own runs too.
-.PHONY: screenshot
-screenshot: .venv/.dev ## Write docs/report.png, a picture of the report's top; needs Chromium
-	mkdir -p build
-	$(BIN)/pii-bench report --results "$(RESULTS)" --model encoder --out build/report.html
-	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=build/chromium \
-	  --virtual-time-budget=3000 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/build/report.html
-
 .PHONY: pictures
-pictures: .venv/.dev ## Regenerate the pictures in docs/images with the system's Chromium
+pictures: .venv/.dev ## Regenerate the pictures in docs with the system's Chromium
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/python -m tests.web.pictures
 

@@ -1,9 +1,10 @@
-"""Make the pictures of `docs/images` with invented answers: `python -m tests.web.pictures`."""
+"""Make the pictures of `docs`, those of a study with invented answers: `make pictures`."""
 
 from __future__ import annotations
 
 import io
 import re
+import subprocess
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -21,6 +22,7 @@ from pii_bench.web.marks import Mark, items_of_sample
 from pii_bench.web.projects import SHARED_PROJECTS, Plan, Stages, create_project
 from pii_bench.web.reviews import SHARED_REVIEWS, Kind, create_review, masked_pair
 from pii_bench.web.settings import Settings
+from tests.cli.command import COMMAND, environment
 from tests.web.chromium import chromium, serving
 from tests.web.server import PASSWORD, Server
 from tests.web.study import choice, open_next, save, state_of
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from pii_bench.web.projects import Project
     from tests.web.server import Browser
 
-IMAGES: Final = Path(__file__).resolve().parents[2] / "docs" / "images"
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
+IMAGES: Final = REPOSITORY / "docs" / "images"
 ANNOTATORS: Final = ("ann", "bob", "cleo", "dan", "eva")
 WIDTHS: Final = {"laptop": 1280, "phone": 390}
 SAMPLES: Final = 6
@@ -202,6 +205,22 @@ def shoot(browser: Any, url: str, secret: str, view: str, path: str) -> Any:
     return Image.open(io.BytesIO(data)).convert("RGB")
 
 
+def shoot_report(browser: Any, folder: Path) -> Image.Image:
+    """Return a picture of the top of the report on the runs in `results`."""
+    path, results = folder / "report.html", str(REPOSITORY / "results")
+    options = ("--results", results, "--model", "encoder", "--out", str(path))
+    subprocess.run([*COMMAND, "report", *options], check=True, env=environment())  # noqa: S603 -- our own command
+    page = browser.new_page(viewport={"width": 1100, "height": 1000})
+    page.goto(path.as_uri())
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+
+def save_picture(picture: Image.Image, path: Path) -> None:
+    """Save a picture with few colours."""
+    small = picture.quantize(_COLOURS, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
+
+
 def main() -> None:
     """Write all pictures."""
     with tempfile.TemporaryDirectory() as path, ExitStack() as stack:
@@ -212,8 +231,8 @@ def main() -> None:
         for view, (name, who, *_) in PICTURES.items():
             picture = shoot(browser, url, secrets[who], view, paths[view])
             top = picture.crop((0, 0, picture.width, min(picture.height, _HIGHEST)))
-            small = top.quantize(_COLOURS, dither=Image.Dither.NONE)
-            small.save(IMAGES / f"{name}.png", optimize=True)
+            save_picture(top, IMAGES / f"{name}.png")
+        save_picture(shoot_report(browser, folder), REPOSITORY / "docs" / "report.png")
 
 
 if __name__ == "__main__":
