@@ -102,7 +102,7 @@ class Order:
         return self.size // self.rounds
 
     @property
-    def types(self) -> Mapping[PiiType, int]:
+    def round_types(self) -> Mapping[PiiType, int]:
         """Type to its number of entities in a round, in the paper's proportions."""
         paper = published_statistics()["single" if self.people == 1 else "multi"]
         return {
@@ -184,7 +184,7 @@ def commission(order: Order, number: int) -> Commission:
         for subject, profile in profiles.items()
         for number, fact in enumerate(profile.facts, start=1)
     }
-    facts_to_mean = len(facts) * order.round_size / sum(order.types.values())
+    facts_to_mean = len(facts) * order.round_size / sum(order.round_types.values())
     person = random.choice(voices.people_of(writer, theme))
     voice = f"{person}; {random.choice(voices.devices)}; {random.choice(voices.manners)}"
     queries = tuple(
@@ -248,7 +248,7 @@ def _plan(name: str, earlier: int) -> _Plan:
     random.shuffle(needs)
     # Drawn in this order.
     return _Plan(
-        types=allot_types(size * order.people, order.types, random),
+        types=allot_types(size * order.people, order.round_types, random),
         writers=writers,
         registers=_offer_registers(voices, order.people, writers, random),
         needs=needs,

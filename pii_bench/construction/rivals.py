@@ -76,7 +76,9 @@ class Rivals:
         used, registers = self.used, load_voices().registers
         rare = sorted(registers, key=lambda name: used[order.name, "register", name])[:5]
         openings = max(round(order.size * order.queries * _SHARE), 2)
-        leads = max(round(_SHARE * order.rounds * order.types[PiiType.ORG] * _INVENTED_SHARE), 2)
+        leads = max(
+            round(_SHARE * order.rounds * order.round_types[PiiType.ORG] * _INVENTED_SHARE), 2
+        )
         allowed = {
             "register": (
                 round(order.size * _MOST_OF_A_REGISTER),

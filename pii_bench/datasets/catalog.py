@@ -326,6 +326,8 @@ def open_documents(source: str) -> DocumentStream:
 def load_dataset(source: str | Path) -> Dataset:
     """Load one dataset: a name, `format:path`, or a path.
 
+    A file of labelled spans is read twice, first to count the rows that are left out.
+
     Raises:
         UnknownNameError: the source is neither a name nor a file.
         InputFileError: the file is broken, or one of ours is missing or differs from its pin.

@@ -6,7 +6,9 @@ is one.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gguf
 import numpy as np
-import pandas as pd
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import Linear
@@ -164,9 +165,7 @@ def tune(
         state = trainer.state
     steps = [entry for entry in state.log_history if "loss" in entry]
     written = _write(base, adapted, tokenizer, out)
-    columns = ["step", "loss", "learning_rate", "grad_norm", "seconds"]
-    losses = pd.DataFrame(steps, columns=columns).to_csv(index=False, lineterminator="\n")
-    write_whole(out / "loss.csv", losses)
+    write_whole(out / "loss.csv", _csv(steps))
     log = {
         "base": {base.name: _sha256(base)},
         "model": {written.name: _sha256(written)},
@@ -381,3 +380,12 @@ def _number(reader: gguf.GGUFReader, key: str) -> int:
 
 def _sha256(path: Path) -> str:
     return sha256_of_folder(path) if path.is_dir() else sha256_of(path)
+
+
+def _csv(steps: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    columns = ("step", "loss", "learning_rate", "grad_norm", "seconds")
+    rows = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(steps)
+    return text.getvalue()

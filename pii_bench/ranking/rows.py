@@ -71,8 +71,8 @@ class Row:
         metrics: column name to value from 0 to 1; unknown values are absent.
         rates: status to its share of the samples asked; None for published figures.
         signature: the line that reproduces the row; empty for published figures.
-        undefined: metrics of detection that are absent because the system names no subjects or
-            no types.
+        undefined: metrics of detection that are absent because the system or the dataset names
+            no subjects, or the system no types.
         unmasked_text_to: recipients of unmasked text; empty for published figures.
         by_sample: column name to the figure of each sample, for columns that are tested; empty
             for published figures and if nothing is scored.

@@ -363,6 +363,7 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
         ("letters --out o --query Q --mapping m", "a corpus does not use --mapping: leave it out"),
         ("letters --out letters --query Q", "letters: must not be inside letters, nor contain it"),
         ("letters --out letters/o --query Q", "letters/o: must not be inside letters, nor conta"),
+        ("letters --out . --query Q", ".: must not be inside letters, nor contain it"),
         ("said --out o --query Q", "said: contains no *.txt file"),
         ("rows.jsonl --out o.jsonl --query Q", "--column is missing: which column of rows.jsonl"),
         ("rows.jsonl --column a --query-column a --out o.jsonl", "--query-column is the column of"),
@@ -375,6 +376,7 @@ def test_a_blank_query_is_an_error_before_any_call_unless_there_is_no_text(
         ),
         ("letters/a.txt --query Q --out o.txt", "--out is for a corpus, a folder or a table; one"),
         ("--query Q --out o --column a", "a corpus is a folder or a table, not standard input: "),
+        ("gone --query Q --out o", "gone: No such file or directory"),
         ("gone.jsonl --column text --query Q --out o.jsonl", "gone.jsonl: No such file or direct"),
     ],
 )

@@ -267,7 +267,16 @@ PRICE = ["--price", "1,2"]
             [*LOCAL, "--answerer", "openai/m", "--answerer-base-url", "http://models.example/v1"],
             "--local-only: system 'openai/m@models.example' ",
         ),
+        ([*LOCAL, *HERE, "--model", "openai/gpt-5"], "--local-only: system 'openai/gpt-5' "),
+        (
+            [*LOCAL, *HERE, "--model", "openai/gpt-5", "--rewrite"],
+            "--local-only: system 'openai/gpt-5' ",
+        ),
         ([*LOCAL, *HERE, "--judge", "mistral/m"], "--local-only: system 'mistral/m' "),
+        (
+            [*HERE, "--model", "openai/gpt-5", "--strategy", "json"],
+            "with strategy 'json' does not answer query-related",
+        ),
     ],
 )
 def test_wrong_options_are_refused_before_any_call(options: list[str], what: str) -> None:

@@ -195,7 +195,10 @@ def forms_of(text: str, other: Callable[[str, Random], str]) -> set[str]:
         ),
         ("4:35 pm", {"16:35:00", "16:35", "16.35", "16h35", "1635 hrs"}),
         ("16:35:20", {"16.35.20", "4:35:20 pm"}),
-        *((text, {text}) for text in ("March 3", "noon", "half past eight", "2024-13-01", "")),
+        *(
+            (text, {text})
+            for text in ("March 3", "noon", "half past eight", "2024-13-01", "08:30:60", "")
+        ),
     ],
 )
 def test_a_date_or_time_can_have_every_other_format(text: str, forms: set[str]) -> None:

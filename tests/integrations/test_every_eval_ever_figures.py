@@ -31,6 +31,12 @@ def test_every_column_of_the_leaderboard_has_a_description() -> None:
     assert tuple(METRICS) == rows.METRICS
 
 
+def test_only_rates_of_errors_are_better_when_lower() -> None:
+    assert [name for name, metric in METRICS.items() if metric.lower_is_better] == [
+        *("hallucination_rate", "collateral", "leak_readable", "leak_restated", "leak_part"),
+    ]
+
+
 def lines(
     task: Task,
     *completions: Completion,

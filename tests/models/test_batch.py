@@ -13,7 +13,7 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
-from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError
+from pii_bench.models.batch import LIMITS, RESULTS_GONE, Absence, UnknownJobError
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.mistral_chat import request_body as mistral_body
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
@@ -38,6 +38,7 @@ from tests.protocol_server import RESET, Reply
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pii_bench.models.base import Outcome
     from pii_bench.models.batch import BatchService
 
 NOW = 1_800_000_000.0
@@ -106,6 +107,16 @@ def test_a_job_is_a_file_of_requests_and_a_description(
     assert (upload.body["purpose"], file_name) == ("batch", f"{TAG}.jsonl")
     assert read_lines(content) == [{"custom_id": f"{TAG}-0", **line}]
     assert create.body == created
+
+
+def test_results_can_be_read_again(case: Case, server: BatchServer) -> None:
+    async def read_twice(service: BatchService) -> list[dict[str, Outcome]]:
+        job, _ = await submit_and_poll(service, [request()] * 2)
+        return [await read(service, job) for _ in range(2)]
+
+    first, second = case.ask(server.url, read_twice)
+    assert first == second
+    assert len(first) == 2
 
 
 def test_a_running_job_has_its_number_of_requests(case: Case, server: BatchServer) -> None:
@@ -388,6 +399,11 @@ def test_a_wrong_list_of_jobs_is_a_bad_response(
 
     with pytest.raises(CallError, match=f"^bad_response: {message}$"):
         case.ask(server.url, lambda service: service.find(TAG, since=NOW, requests=1))
+
+
+def test_jobs_are_within_the_limits_of_every_provider() -> None:
+    assert LIMITS.requests <= 50_000
+    assert LIMITS.size <= 200_000_000
 
 
 def test_a_model_without_a_batch_api_is_refused() -> None:

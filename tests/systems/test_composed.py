@@ -259,3 +259,18 @@ def test_the_default_recipient_is_unknown() -> None:
     detection, related = both(DETECTED, NUMBERS)
 
     assert detection.card.unmasked_text_to == related.card.unmasked_text_to == "unknown"
+
+
+def test_a_description_is_detected_once_for_both_tasks() -> None:
+    asked: list[str] = []
+
+    def detect(text: str) -> list[DetectedSpan]:
+        asked.append(text)
+        return [DetectedSpan(11, 13, PiiType.DEM)]
+
+    detection, related = both(entities_by(detect), NUMBERS)
+
+    answer(detection)
+    answer(related)
+
+    assert asked == ["Ann Lee is 32."]

@@ -117,6 +117,7 @@ def test_stage_2_requires_necessary_and_sufficient_to_be_confirmed(
     ("answer", "done", "message"),
     [
         ({"marks": [{**ANN, "end": 2}]}, False, "does not cover whole tokens"),
+        ({"marks": [], "remark": "x" * 2001}, False, "at most 2,000 characters"),
         ({"marks": [], "remark": "x \ud83d"}, False, "half of a surrogate pair"),
         ({"marks": [{**ANN, "category": None}]}, True, "1 marked without a category yet."),
     ],

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pii_bench.datasets.sample import Sample
     from pii_bench.ranking.stored import Run
     from pii_bench.scorer.locate import Span
+    from pii_bench.scorer.masked_text import GoldTexts
     from pii_bench.systems.predictions import Prediction
     from pii_bench.systems.relevance.base import Relevance
 
@@ -97,7 +98,10 @@ class Exposure:
 
 def judge(sample: Sample, masked: Iterable[Span]) -> Exposure:
     """Return the exposure of a sample with a query if these spans are masked; they may overlap."""
-    gold, tiers = gold_texts(sample), tiers_of(sample)
+    return _judge(gold_texts(sample), tiers_of(sample), masked)
+
+
+def _judge(gold: GoldTexts, tiers: Mapping[str, int], masked: Iterable[Span]) -> Exposure:
     judgement = gold.judge(masked)
     needed: list[int] = []
     unneeded: list[tuple[int, int, int]] = []
@@ -207,11 +211,12 @@ def _steps(sample: Sample, scores: Mapping[str, float]) -> tuple[list[float], li
     locator = locator_of(sample.description)
     # Spans do not depend on types.
     detected = [(text, "") for text in scores]
+    gold, tiers = gold_texts(sample), tiers_of(sample)
     exposures = []
     for least in (*levels, math.inf):
         kept = {text for text, score in scores.items() if score >= least}
         plan = make_plan(sample.description, detected, kept, locator)
-        exposures.append(judge(sample, plan.spans))
+        exposures.append(_judge(gold, tiers, plan.spans))
     return levels, exposures
 
 

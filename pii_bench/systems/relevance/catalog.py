@@ -78,8 +78,10 @@ def _build_fitted(name: str, threshold: float) -> Relevance:
             return KeywordRelevance(threshold)
         case "embedding":
             return EmbeddingRelevance(name, WordLlamaEncoder(), threshold)
-        case _:
+        case "embedding-minilm":
             return EmbeddingRelevance(name, MiniLmEncoder(), threshold)
+        case _:
+            raise ValueError(f"{name!r} has no threshold to fit")
 
 
 @dataclass(frozen=True, slots=True)
