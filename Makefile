@@ -55,7 +55,7 @@ CONTINUE = $(ENCODER) --start build/encoders/$(1) --seed $(2) --epochs $(3) --le
 MEAN = $(ENCODER) --start $(addprefix build/encoders/,$(1)) --epochs 0 --out $(2)
 
 .PHONY: train-encoder
-train-encoder: .venv/.encoder ## Fine-tune the encoder: about ten hours on two cores; [CAPID=train.jsonl] adds that training file
+train-encoder: .venv/.encoder ## Fine-tune the encoder: about thirteen hours on two cores; [CAPID=train.jsonl] adds that training file
 	$(ENCODER) --epochs 4 --out build/encoders/first
 	$(ENCODER) --epochs 6 --out build/encoders/first
 	$(call CONTINUE,first,29,1,0.0001,29)
