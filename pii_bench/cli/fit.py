@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo
-from pii_bench.systems.relevance.catalog import WITHOUT_EXTRA, fit_thresholds
+from pii_bench.systems.relevance.catalog import FITTED, fit_thresholds
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Fit the thresholds of relevance systems on the dev sets."""
-    names = arguments.systems or WITHOUT_EXTRA
+    names = arguments.systems or [name for name in FITTED if not FITTED[name].extra]
     sets = [arguments.data / f"dev-{name}.jsonl" for name in ("single", "multi")]
     for name, fitted in fit_thresholds(names, sets, arguments.out).items():
         echo(f"{name}: threshold {fitted.threshold:.4f}, dev F1 {fitted.f1:.3f}")

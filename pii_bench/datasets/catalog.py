@@ -326,21 +326,22 @@ def open_documents(source: str) -> DocumentStream:
 def load_dataset(source: str | Path) -> Dataset:
     """Load one dataset: a name, `format:path`, or a path.
 
-    A file of labelled spans is read twice, first to count the rows that are left out.
-
     Raises:
         UnknownNameError: the source is neither a name nor a file.
         InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
-    opened = open_dataset(str(source))
-    return Dataset(
-        name=opened.name,
-        source=opened.source,
-        sha256=opened.sha256,
-        samples=tuple(opened.read()),
-        faults=opened.faults,
-        names_subjects=opened.names_subjects,
-    )
+    source = str(source)
+    if source not in DATASETS:
+        from pii_bench.datasets.span_files import Misfits, read_samples, span_source
+
+        if (spans := span_source(source)) is not None:
+            # `open_dataset` would read the file twice.
+            misfits = Misfits()
+            samples = tuple(read_samples(spans, misfits))
+            name, sha256 = _name_and_hash(spans)
+            return Dataset(name, source, sha256, samples, misfits.messages(), names_subjects=False)
+    opened = open_dataset(source)
+    return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
 
 
 def _exists(path: Path) -> bool:

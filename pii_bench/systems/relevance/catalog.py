@@ -29,18 +29,30 @@ from pii_bench.systems.relevance.embedding import (
 from pii_bench.systems.relevance.keyword import KeywordRelevance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.systems.relevance.base import Relevance
 
 
-WITHOUT_EXTRA: Final = ("random", "keyword", "embedding")
-"""Systems whose threshold is fitted on dev, and that need no extra."""
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A system whose threshold is fitted on dev, by a rule; `extra` if it needs an extra."""
 
-FITTED: Final = (*WITHOUT_EXTRA, "embedding-minilm")
-"""Systems whose threshold is fitted on dev."""
+    build: Callable[[float], Relevance]
+    rule: Callable[[Sequence[ScoredSample]], float] = best_threshold
+    extra: bool = False
+
+
+FITTED: Final[Mapping[str, Fitted]] = {
+    "random": Fitted(RandomChoice, share_threshold),
+    "keyword": Fitted(KeywordRelevance),
+    "embedding": Fitted(lambda least: EmbeddingRelevance("embedding", WordLlamaEncoder(), least)),
+    "embedding-minilm": Fitted(
+        lambda least: EmbeddingRelevance("embedding-minilm", MiniLmEncoder(), least), extra=True
+    ),
+}
 
 RELEVANCE: Final = ("all", "none", *FITTED, ENCODER)
 """Names of the relevance systems."""
@@ -67,21 +79,7 @@ def build_relevance(name: str) -> Relevance:
         raise InputFileError(
             THRESHOLDS, f"has no threshold of {name!r}: run `pii-bench fit {name}`"
         )
-    return _build_fitted(name, stored[name]["threshold"])
-
-
-def _build_fitted(name: str, threshold: float) -> Relevance:
-    match name:
-        case "random":
-            return RandomChoice(threshold)
-        case "keyword":
-            return KeywordRelevance(threshold)
-        case "embedding":
-            return EmbeddingRelevance(name, WordLlamaEncoder(), threshold)
-        case "embedding-minilm":
-            return EmbeddingRelevance(name, MiniLmEncoder(), threshold)
-        case _:
-            raise ValueError(f"{name!r} has no threshold to fit")
+    return FITTED[name].build(stored[name]["threshold"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +95,16 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     """Fit the threshold of a system of `FITTED` on the samples of dev that have a query.
 
     Raises:
+        UnknownNameError: there is no such system, or it has no threshold to fit.
         MissingExtraError: a package that it needs is not installed.
         PiiBenchError: there is no sample with a query, or no candidate.
     """
-    system = _build_fitted(name, 0.0)
+    _require_fitted(name)
+    system = FITTED[name].build(0.0)
     scored = [_score(system, sample) for sample in samples if sample.query]
     if not scored:
         raise PiiBenchError("dev must have samples with a query")
-    threshold = share_threshold(scored) if name == "random" else best_threshold(scored)
+    threshold = FITTED[name].rule(scored)
     identity = {key: value for key, value in system.identity.items() if key != "threshold"}
     return Fit(threshold, macro_f1(scored, threshold), identity)
 
@@ -115,16 +115,12 @@ def fit_thresholds(
     """Fit systems of `FITTED` on dev files and write their thresholds; keep those of others.
 
     Raises:
-        UnknownNameError: there is no such system, or it has no threshold to fit.
         InputFileError: a file is missing or broken.
         ResultsError: the thresholds cannot be written.
         PiiBenchError: as for `fit`.
     """
     for name in names:
-        if name not in FITTED:
-            raise UnknownNameError(
-                "relevance system", name, FITTED, among="those with a threshold to fit"
-            )
+        _require_fitted(name)
     samples = [sample for file in dev for sample in read_native(file)]
     fits = {name: fit(name, samples) for name in names}
     hashes = {file.stem: sha256_of(file) for file in dev}
@@ -138,6 +134,13 @@ def fit_thresholds(
         }
     write_whole(path, json.dumps(stored, indent=2, sort_keys=True) + "\n")
     return fits
+
+
+def _require_fitted(name: str) -> None:
+    if name not in FITTED:
+        raise UnknownNameError(
+            "relevance system", name, FITTED, among="those with a threshold to fit"
+        )
 
 
 def _score(system: Relevance, sample: Sample) -> ScoredSample:

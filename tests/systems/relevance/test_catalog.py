@@ -50,11 +50,11 @@ def test_the_names_of_the_systems() -> None:
 def test_a_system_is_built_by_its_name_and_chooses_in_any_order(name: str) -> None:
     system = build_relevance(name)
 
-    one = choose(system, "Is my pay fair?", TEXT, CANDIDATES)
-    other = choose(system, "Is my pay fair?", TEXT, CANDIDATES[::-1])
+    chosen = choose(system, "Is my pay fair?", TEXT, CANDIDATES)
+    chosen_in_reverse = choose(system, "Is my pay fair?", TEXT, CANDIDATES[::-1])
 
     assert system.name == name
-    assert set(one) == set(other)
+    assert set(chosen) == set(chosen_in_reverse)
     assert system.scores("Why?", TEXT, []) == []
 
 
@@ -65,11 +65,16 @@ def test_only_all_chooses_a_name(name: str, query: str) -> None:
         assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, candidates)
 
 
+@pytest.mark.parametrize("name", ["keyword", "embedding"])
+def test_a_query_about_salary_chooses_the_income(name: str) -> None:
+    assert "$900" in choose(build_relevance(name), "Is my salary fair?", TEXT, CANDIDATES)
+
+
 @pytest.mark.parametrize("name", ["random", "keyword", "embedding"])
 def test_a_fitted_system_has_its_stored_threshold(name: str) -> None:
     system, stored = build_relevance(name), read_thresholds()
 
-    assert stored.keys() == set(FITTED)
+    assert stored.keys() == FITTED.keys()
     assert system.threshold == stored[name]["threshold"]
     assert system.identity["threshold"] == repr(system.threshold)
 
@@ -119,9 +124,10 @@ def test_samples_without_a_query_are_ignored() -> None:
         fit("keyword", [without_query])
 
 
-def test_only_systems_with_a_threshold_can_be_fitted() -> None:
+@pytest.mark.parametrize("name", ["all", "nonsense"])
+def test_only_systems_with_a_threshold_can_be_fitted(name: str) -> None:
     with pytest.raises(UnknownNameError, match="allowed: random, keyword, embedding"):
-        fit_thresholds(["all"], [])
+        fit(name, [PAY])
 
 
 def test_thresholds_are_stored_with_the_hashes_of_the_dev_files(tmp_path: Path) -> None:
