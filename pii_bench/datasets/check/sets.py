@@ -9,9 +9,13 @@ precedence. All other descriptions must differ clearly.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from itertools import chain
+from collections import Counter
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.sparse import csr_array
 
 from pii_bench.datasets.catalog import OUR_SETS
 from pii_bench.datasets.check.text import Problem, blanked
@@ -241,6 +245,8 @@ NEAR: Final = 0.5
 _GRAM_SIZE: Final = 5
 # Limits the time for sets whose texts share long passages, such as disclaimers.
 _MOST_COMPARED: Final = 1000
+# Texts compared with all others at once; limits the memory.
+_BLOCK: Final = 200
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
 
 
@@ -297,30 +303,33 @@ def near_earlier(
     occurs in more than `_MOST_COMPARED` texts counts only with the first of them. `ignore` says
     whether to skip a pair of texts, given the earlier one first.
     """
-    gram_sets = [word_grams(text) for text in texts]
-    # Most 5-grams occur in one text only. Without them the indexes are small.
-    counts = Counter(chain.from_iterable(gram_sets))
-    originals: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    copies: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number, grams in enumerate(gram_sets):
-        repeated = [gram for gram in grams if counts[gram] > 1]
-        near: list[tuple[int, float]] = []
-        # Copies come last, so that each of many similar texts is compared with only one.
-        for index in (originals, copies):
-            shared = Counter(chain.from_iterable(index.get(gram, ()) for gram in repeated))
-            for earlier, count in shared.items():
-                overlap = count / min(len(gram_sets[earlier]), len(grams))
-                if overlap > limit and not (ignore and ignore(earlier, number)):
-                    near.append((earlier, overlap))
-            if near:
-                break
-        index = copies if near else originals
-        for gram in repeated:
-            if len(index[gram]) < _MOST_COMPARED:
-                index[gram].append(number)
-        if near:
-            earlier, overlap = min(near)
-            yield earlier, number, overlap
+    # Hashes, because the words themselves would need gigabytes for 100,000 texts.
+    grams = [np.fromiter(map(hash, word_grams(text)), np.int64) for text in texts]
+    sizes = np.array([len(of_text) for of_text in grams], dtype=np.int64)
+    if not sizes.any():
+        return
+    found, columns = np.unique(np.concatenate(grams), return_inverse=True)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    shape = len(sizes), len(found)
+    has_gram = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape)
+    by_gram = has_gram.tocsc()
+    place = np.arange(by_gram.nnz) - np.repeat(by_gram.indptr[:-1], np.diff(by_gram.indptr))
+    by_gram.data[place >= _MOST_COMPARED] = 0
+    by_gram.eliminate_zeros()
+    texts_of_gram = by_gram.T.tocsr()
+    for start in range(0, len(sizes), _BLOCK):
+        shared = (has_gram[start : start + _BLOCK] @ texts_of_gram).tocoo()
+        later, earlier = shared.row + start, shared.col
+        overlaps = shared.data / np.minimum(sizes[later], sizes[earlier])
+        near = (earlier < later) & (overlaps > limit)
+        pairs = sorted(
+            zip(later[near].tolist(), earlier[near].tolist(), overlaps[near].tolist(), strict=True)
+        )
+        for text, of_text in groupby(pairs, key=itemgetter(0)):
+            for _, other, overlap in of_text:
+                if not (ignore and ignore(other, text)):
+                    yield other, text, overlap
+                    break
 
 
 def word_grams(text: str) -> set[tuple[str, ...]]:
