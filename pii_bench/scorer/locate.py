@@ -248,7 +248,7 @@ def place_entities(
     (start, end, label) spans in order, and the pairs whose value is not in the text.
     """
     locator = locator_of(text)
-    taken: set[int] = set()
+    taken = bytearray(len(text))
     placed: list[tuple[int, int, str]] = []
     invented: list[tuple[str, str]] = []
     for value, label in sorted(dict.fromkeys(entities), key=lambda pair: -len(pair[0])):
@@ -256,8 +256,8 @@ def place_entities(
         if not spans:
             invented.append((value, label))
         for start, end in spans:
-            if taken.isdisjoint(range(start, end)):
-                taken.update(range(start, end))
+            if not any(taken[start:end]):
+                taken[start:end] = b"\1" * (end - start)
                 placed.append((start, end, label))
     return sorted(placed), invented
 
@@ -299,20 +299,20 @@ def resolve_claims(
     """
     ordered = sorted(set(claims))
     is_claimed = within_one_of((claim.start, claim.end) for claim in ordered)
-    taken: set[int] = set()
+    taken = bytearray(len(text))
     for spans in kept:
         for start, end in [span for span in spans if not is_claimed(span)] or spans:
-            taken.update(range(start, end))
+            taken[start:end] = b"\1" * (end - start)
     granted: list[Claim] = []
     for start, end, rank, label in sorted(ordered, key=lambda claim: claim.start - claim.end):
         granted += [Claim(*free, rank, label) for free in _free(text, (start, end), taken)]
-        taken.update(range(start, end))
+        taken[start:end] = b"\1" * (end - start)
     return sorted(granted)
 
 
-def _free(text: str, span: Span, taken: set[int]) -> Iterator[Span]:
+def _free(text: str, span: Span, taken: bytearray) -> Iterator[Span]:
     """Yield the free parts of a span, without white space at their ends."""
-    for is_taken, part in groupby(range(*span), key=taken.__contains__):
+    for is_taken, part in groupby(range(*span), key=taken.__getitem__):
         visible = [offset for offset in part if not text[offset].isspace()]
         if visible and not is_taken:
             yield visible[0], visible[-1] + 1

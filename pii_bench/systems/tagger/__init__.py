@@ -149,8 +149,8 @@ def decode(
     tokens = tokenize(text)
     if not tokens:
         return []
-    emissions = emissions_of(text, tokens, vocabulary, score)
-    return spans_of(text, tokens, best_labels(emissions, transitions))
+    labels = best_labels(emissions_of(text, tokens, vocabulary, score), transitions)
+    return spans_of(text, tokens, labels)
 
 
 def emissions_of(
@@ -166,12 +166,12 @@ def emissions_of(
     """
     if len(tokens) <= WINDOW + 2 * CONTEXT:
         return score(vocabulary.encode(text, tokens))
-    pieces: list[NDArray[np.float32]] = []
+    emissions = np.empty((len(tokens), len(LABELS)), np.float32)
     for first in range(0, len(tokens), WINDOW):
         start = max(0, first - CONTEXT)
         # The shape of a token depends on whether a space separates it from the one before.
         before = max(0, start - 1)
         features = vocabulary.encode(text, tokens[before : first + WINDOW + CONTEXT])
         piece = score(features[start - before :])
-        pieces.append(piece[first - start : first - start + WINDOW])
-    return np.concatenate(pieces)
+        emissions[first : first + WINDOW] = piece[first - start : first - start + WINDOW]
+    return emissions

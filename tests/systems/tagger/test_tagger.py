@@ -192,7 +192,9 @@ def test_every_token_is_scored_once_with_its_neighbours_in_sight(size: int) -> N
     def own_place_and_sight(features: Features) -> NDArray[np.float32]:
         lengths.append(len(features))
         places = features.words.astype(np.float32)
-        return np.stack([places, places - places[0], places[-1] - places], axis=1)
+        scores = np.zeros((len(features), COUNT), np.float32)
+        scores[:, :3] = np.stack([places, places - places[0], places[-1] - places], axis=1)
+        return scores
 
     words = ["".join(letters) for letters in islice(product("abcdefghij", repeat=4), size)]
     text = " ".join(words)
