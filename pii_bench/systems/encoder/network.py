@@ -296,8 +296,8 @@ def _of_graph(graph: Any) -> dict[str, Floats]:
     """
     stored = {array.name: numpy_helper.to_array(array) for array in graph.initializer}
     for node in graph.node:
-        # Equal weights are stored once, and some are stored in 16 bits.
-        if node.op_type in {"Identity", "Cast"} and node.input[0] in stored:
+        # Equal weights are stored once.
+        if node.op_type == "Identity" and node.input[0] in stored:
             stored[node.output[0]] = stored[node.input[0]]
     weights = {
         name.removesuffix(_QUANTISED): _floats(name, stored)
