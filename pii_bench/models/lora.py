@@ -6,9 +6,7 @@ is one.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -26,6 +24,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerState
 from transformers.trainer_utils import get_last_checkpoint
 
 from pii_bench.errors import InputFileError, PiiBenchError
+from pii_bench.escaping import csv_text
 from pii_bench.files import sha256_of, sha256_of_folder, write_whole, writing
 from pii_bench.models.causal import load
 
@@ -165,7 +164,9 @@ def tune(
         state = trainer.state
     steps = [entry for entry in state.log_history if "loss" in entry]
     written = _write(base, adapted, tokenizer, out)
-    write_whole(out / "loss.csv", _csv(steps))
+    columns = ("step", "loss", "learning_rate", "grad_norm", "seconds")
+    losses = csv_text(columns, ([step.get(name) for name in columns] for step in steps), figure="")
+    write_whole(out / "loss.csv", losses)
     log = {
         "base": {base.name: _sha256(base)},
         "model": {written.name: _sha256(written)},
@@ -380,12 +381,3 @@ def _number(reader: gguf.GGUFReader, key: str) -> int:
 
 def _sha256(path: Path) -> str:
     return sha256_of_folder(path) if path.is_dir() else sha256_of(path)
-
-
-def _csv(steps: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    columns = ("step", "loss", "learning_rate", "grad_norm", "seconds")
-    rows = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    rows.writeheader()
-    rows.writerows(steps)
-    return text.getvalue()

@@ -55,9 +55,8 @@ def quantise(path: Path) -> None:
 
 def _limit_inputs(path: Path) -> None:
     """Put a `Clip` in front of each product with a matrix that has more rows than columns."""
-    import numpy as np
     import onnx
-    from onnx import helper, numpy_helper
+    from onnx import TensorProto, helper
 
     model = onnx.load(path)
     graph = model.graph
@@ -68,7 +67,7 @@ def _limit_inputs(path: Path) -> None:
     }
     limits = {"least": -_LARGEST, "largest": _LARGEST}
     graph.initializer.extend(
-        numpy_helper.from_array(np.array(limit, np.float32), name) for name, limit in limits.items()
+        helper.make_tensor(name, TensorProto.FLOAT, [], [limit]) for name, limit in limits.items()
     )
     nodes = []
     for node in graph.node:

@@ -9,6 +9,7 @@ precedence. All other descriptions must differ clearly.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from itertools import groupby
 from operator import itemgetter
@@ -304,19 +305,19 @@ def near_earlier(
     whether to skip a pair of texts, given the earlier one first.
     """
     # Hashes, because the words themselves would need gigabytes for 100,000 texts.
-    grams = [np.fromiter(map(hash, word_grams(text)), np.int64) for text in texts]
-    sizes = np.array([len(of_text) for of_text in grams], dtype=np.int64)
-    if not sizes.any():
-        return
-    found, columns = np.unique(np.concatenate(grams), return_inverse=True)
-    rows = np.repeat(np.arange(len(sizes)), sizes)
-    shape = len(sizes), len(found)
-    has_gram = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape)
-    by_gram = has_gram.tocsc()
-    place = np.arange(by_gram.nnz) - np.repeat(by_gram.indptr[:-1], np.diff(by_gram.indptr))
-    by_gram.data[place >= _MOST_COMPARED] = 0
-    by_gram.eliminate_zeros()
-    texts_of_gram = by_gram.T.tocsr()
+    hashes, ends = array("q"), [0]
+    for text in texts:
+        hashes.extend(map(hash, word_grams(text)))
+        ends.append(len(hashes))
+    sizes = np.diff(ends)
+    grams, columns = np.unique(hashes, return_inverse=True)
+    ones = np.ones(len(columns), np.int32)
+    has_gram = csr_array((ones, columns, ends), (len(sizes), len(grams)))
+    texts_of_gram = has_gram.T.tocsr()
+    starts = texts_of_gram.indptr
+    place = np.arange(texts_of_gram.nnz) - np.repeat(starts[:-1], np.diff(starts))
+    texts_of_gram.data[place >= _MOST_COMPARED] = 0
+    texts_of_gram.eliminate_zeros()
     for start in range(0, len(sizes), _BLOCK):
         shared = (has_gram[start : start + _BLOCK] @ texts_of_gram).tocoo()
         later, earlier = shared.row + start, shared.col
