@@ -1,8 +1,11 @@
-"""Packages import only from those below them."""
+"""Packages import only from those below them, and a run passes through few files."""
 
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Final
 
 from tests.conftest import REPOSITORY
@@ -66,3 +69,19 @@ def test_packages_import_only_downwards() -> None:
     ]
 
     assert upwards == []
+
+
+def test_a_run_of_the_default_system_calls_at_most_45_files(tmp_path: Path) -> None:
+    arguments = ["run", "--dataset", "all", "--limit", "1", "--results", str(tmp_path)]
+
+    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-m", "tests.called_files", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    called = json.loads(done.stdout.splitlines()[-1])
+    assert {"cli/run.py", "runs/run.py", "systems/encoder/reader.py"} <= set(called)
+    assert len(called) <= 45
