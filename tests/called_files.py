@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.cli import main
+from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
     from types import FrameType
 
-_PACKAGE: Final = str(Path(__file__).parents[1] / "pii_bench")
+_PACKAGE: Final = str(REPOSITORY / "pii_bench")
 
 
 def _is_importing(frame: FrameType | None) -> bool:
