@@ -123,14 +123,18 @@ class KeptScores:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
+def hashed_code() -> list[Path]:
+    """Return the files of code and labels that scores depend on, always in the same order."""
+    root = Path(pii_bench.__file__).parent
+    paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
+    return paths + [root / name for name in _FILES]
+
+
 @cache
 def code_sha256() -> str:
     """Return a hash of the code, the label table and the libraries that scores depend on."""
-    root = Path(pii_bench.__file__).parent
-    paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
-    paths += [root / name for name in _FILES]
     digest = hashlib.sha256()
-    for path in paths:
+    for path in hashed_code():
         digest.update(path.read_bytes())
     for library in ("rapidfuzz", "scipy"):
         digest.update(version(library).encode())
