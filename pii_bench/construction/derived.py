@@ -31,16 +31,35 @@ TWINNED: Final = "twinned.txt"
 TEMPLATES: Final = ("professional network", "knowledge platform", "community forum")
 
 _AGAIN, _THIRD = LATER
-ROUNDS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+
+
+@dataclass(frozen=True, slots=True)
+class TwinRound:
+    """A round in which the first `texts` texts of the set `source` get twins.
+
+    `later` is the suffix of their kinds, "" in the first round.
+    """
+
+    source: str
+    texts: int
+    later: str = ""
+
+    def of(self, recorded: Recorded) -> list[Marked]:
+        """Return the texts, in order."""
+        return [text for _, text in sorted(recorded.sets[self.source].items())][: self.texts]
+
+
+ROUNDS: Final[Mapping[str, tuple[TwinRound, ...]]] = {
     TRAIN_TWINS: (
-        ("train-multi", ""),
-        ("train-single", ""),
-        ("train-multi", _AGAIN),
-        ("train-multi", _THIRD),
+        TwinRound("train-multi", 390),
+        TwinRound("train-single", 390),
+        TwinRound("train-multi", 390, _AGAIN),
+        TwinRound("train-multi", 390, _THIRD),
+        TwinRound("train-more-multi", 720, _AGAIN),
     ),
-    "dev-twins": (("dev-multi", ""), ("dev-single", "")),
+    "dev-twins": (TwinRound("dev-multi", 60), TwinRound("dev-single", 60)),
 }
-"""Set to its rounds of writing: the set whose texts get twins, and the suffix of their kinds."""
+"""Set to its rounds of writing."""
 
 TWIN_SETS: Final = (TWINS, *ROUNDS)
 
@@ -53,9 +72,9 @@ _TEXTS_SHARE: Final = 0.86
 def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
     """Return the texts that get twins, in order.
 
-    For training and dev, these are all texts, of train in several rounds. For the test, these
-    are 200 texts of single and 200 of multi: those listed in `TWINNED`, or without that file,
-    a random choice. The list keeps the choice stable when texts are corrected.
+    For training and dev, these are the texts of `ROUNDS`. For the test, these are 200 texts of
+    single and 200 of multi: those listed in `TWINNED`, or without that file, a random choice. The
+    list keeps the choice stable when texts are corrected.
 
     A text qualifies if it has two facts for a second query that the first does not need. Texts
     about two people are preferred if the other person has facts of the same categories with
@@ -65,8 +84,7 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
         PiiBenchError: a set is incomplete, or too few of its texts qualify.
     """
     if name in ROUNDS:
-        rounds = [recorded.sets[source] for source, _ in ROUNDS[name]]
-        return [text for own in rounds for _, text in sorted(own.items())]
+        return [text for own in ROUNDS[name] for text in own.of(recorded)]
     listed = recorded.folder / TWINNED
     if listed.exists():
         return [recorded.find(text_id) for text_id in listed.read_text(encoding="utf-8").split()]
@@ -86,10 +104,10 @@ def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
 
 def later_round(recorded: Recorded, number: int, name: str) -> str:
     """Return the suffix of the round that a number belongs to, or "" for the first round."""
-    for source, later in ROUNDS.get(name, ()):
-        number -= len(recorded.sets[source])
+    for own in ROUNDS.get(name, ()):
+        number -= len(own.of(recorded))
         if number <= 0:
-            return later
+            return own.later
     return ""
 
 
@@ -147,7 +165,7 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     commissions = []
     for number in numbers_of(portion, len(sources)):
         source = sources[number - 1]
-        queries = [source.queries[0]]
+        queries = list(source.queries)
         later = later_round(recorded, number, name)
         if later:
             for twin in recorded.sets[name].values():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SIZES: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
     TWINS: 2 * TWINS_PER_SOURCE,
-    **{name: sum(ORDERS[source].size for source, _ in rounds) for name, rounds in ROUNDS.items()},
+    **{name: sum(own.texts for own in rounds) for name, rounds in ROUNDS.items()},
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,
     OTHER: OTHER_SIZE,

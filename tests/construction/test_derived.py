@@ -8,6 +8,7 @@ import pytest
 from pii_bench.construction import derived
 from pii_bench.construction.derived import (
     TRAIN_TWINS,
+    TwinRound,
     conversation,
     conversation_sheets,
     later_round,
@@ -125,6 +126,14 @@ def test_later_rounds_of_training(number: int, kinds: tuple[str, ...]) -> None:
     assert twin_kinds(source, TRAIN_TWINS, later_round(own, number, TRAIN_TWINS)) == kinds
 
 
+def test_a_round_has_the_first_texts_of_its_set() -> None:
+    own = recorded(*(multi(number, "train-more-multi") for number in (3, 1, 2)))
+
+    texts = TwinRound("train-more-multi", 2).of(own)
+
+    assert [text.id for text in texts] == ["train-more-multi-0001", "train-more-multi-0002"]
+
+
 def test_a_later_round_shows_the_queries_of_those_before() -> None:
     asked = MarkedQuery("Is she an adult?", ("A2",), "contrast", "legal", "desk", kind="one")
     twins = Marked("train-twins-0001", {"of": "train-multi-0001"}, "", (asked,))
@@ -139,7 +148,19 @@ def test_a_later_round_shows_the_queries_of_those_before() -> None:
     assert "its twin" not in first
 
 
-def test_a_sheet_of_twins_shows_text_and_first_query() -> None:
+def test_a_sheet_shows_all_queries_of_a_text() -> None:
+    own = multi(1, "train-more-multi")
+    pair = MarkedQuery("Is my brother old enough?", ("B2",), "implied", "legal", "A")
+    four = replace(own, queries=(*own.queries, pair))
+
+    text = twin_sheet(recorded(four), 1, TRAIN_TWINS)
+
+    assert "wanted: one-again, other-again, paraphrase-again\n" in text
+    assert "--- its own query: A2 | implied | legal | B\nIs my sister old enough?\n" in text
+    assert "--- its own query: B2 | implied | legal | A\nIs my brother old enough?\n" in text
+
+
+def test_a_sheet_of_twins_shows_the_text_and_its_query() -> None:
     text = twin_sheet(recorded(*SINGLES, *PAIRS), 17)
 
     assert text.count("=== twins-") == 12
