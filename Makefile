@@ -55,7 +55,7 @@ CONTINUE = $(ENCODER) --start build/encoders/$(1) --seed $(2) --epochs $(3) --le
 MEAN = $(ENCODER) --start $(addprefix build/encoders/,$(1)) --epochs 0 --out $(2)
 
 .PHONY: train-encoder
-train-encoder: .venv/.encoder ## Fine-tune the encoder: about fourteen hours on two cores; [CAPID=train.jsonl] adds that training file
+train-encoder: .venv/.encoder ## Fine-tune the encoder: about thirteen hours on two cores; [CAPID=train.jsonl] adds that training file
 	$(ENCODER) --epochs 4 --out build/encoders/first
 	$(ENCODER) --epochs 6 --out build/encoders/first
 	$(call CONTINUE,first,29,1,0.0001,29)
@@ -70,9 +70,7 @@ train-encoder: .venv/.encoder ## Fine-tune the encoder: about fourteen hours on 
 	$(call MEAN,second-mean 43,build/encoders/third-mean)
 	$(call CONTINUE,third-mean,47,1,0.0002,47)
 	$(call CONTINUE,47,53,1,0.0002,53)
-	$(call MEAN,47 53,build/encoders/fourth-mean)
-	$(call CONTINUE,fourth-mean,59,1,0.0002,59)
-	$(call MEAN,fourth-mean 59,data/models/encoder)
+	$(call MEAN,47 53,data/models/encoder)
 
 .PHONY: heads
 heads: .venv/.encoder ## Fine-tune the encoder with the other heads and run them: two hours; [CAPID=train.jsonl]
