@@ -27,6 +27,7 @@ from pii_bench.datasets.variants import (
     with_typos,
     without_punctuation,
 )
+from pii_bench.scorer.writings import ordinal_suffix
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -336,14 +337,8 @@ def _date_forms(day: dt.date) -> Sequence[str]:
         f"{day:%d/%m/%Y}",
         f"{day:%Y/%m/%d}",
         f"{day:%a} {day.day} {day:%b} {day.year}",
-        f"{day.day}{_ordinal_ending(day.day)} of {day:%B} {day.year}",
+        f"{day.day}{ordinal_suffix(day.day)} of {day:%B} {day.year}",
     )
-
-
-def _ordinal_ending(day: int) -> str:
-    if day in {11, 12, 13}:
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
 def _time_forms(at: dt.time) -> Sequence[str]:

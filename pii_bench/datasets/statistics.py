@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
 from pii_bench.errors import InputFileError
+from pii_bench.escaping import markdown_table
 from pii_bench.files import DATA
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
@@ -162,13 +161,8 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def _table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    return tabulate(
-        [row[: len(header)] for row in rows],
-        header,
-        tablefmt="pipe",
-        disable_numparse=True,
-        colalign=("left", *["right"] * (len(header) - 1)),
-    )
+    cells = [row[: len(header)] for row in rows]
+    return markdown_table(header, cells, ["left", *["right"] * (len(header) - 1)])
 
 
 def _figure(value: float | None) -> str:

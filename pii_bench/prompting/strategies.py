@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import string
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from pii_bench.prompting.labelled import Example, Shots
 
 
-class _DoubleBraces(string.Template):
-    # Prompts contain single braces (JSON) and dollars (money), so neither marks a placeholder.
-    # typeshed has the type of the compiled pattern; the class compiles this string.
-    pattern = r"\{\{(?:(?P<named>[a-z_]+)\}\}|(?P<braced>(?!))|(?P<escaped>(?!))|(?P<invalid>))"  # type: ignore[assignment]
+# Prompts contain single braces (JSON) and dollars (money), so neither marks a placeholder.
+_PLACEHOLDER: Final = re.compile(r"\{\{([A-Za-z_]+)\}\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Template:
 
     def render(self, values: Mapping[str, str]) -> str:
         """Fill the placeholders in one pass: braces inside values stay."""
-        return _DoubleBraces(self.text).substitute(values)
+        return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
 def load_template(path: Path, fields: frozenset[str]) -> Template:
@@ -53,11 +51,10 @@ def load_template(path: Path, fields: frozenset[str]) -> Template:
             field, or double braces are not a placeholder.
     """
     template = Template(read_prompt_text(path))
-    names = set(_DoubleBraces(template.text).get_identifiers())
-    try:
-        template.render(dict.fromkeys(names, ""))
-    except ValueError as error:
-        raise PromptError(f"{path}: '{{{{' that opens no placeholder ({error})") from None
+    names = set(_PLACEHOLDER.findall(template.text))
+    for number, line in enumerate(template.text.splitlines(), 1):
+        if "{{" in _PLACEHOLDER.sub("", line):
+            raise PromptError(f"{path}: line {number}: '{{{{' that opens no placeholder")
     if missing := sorted(fields - names):
         raise PromptError(f"{path}: no placeholder for {', '.join(missing)}")
     if unknown := sorted(names - fields):

@@ -119,16 +119,13 @@ def usd_per_document(records: Iterable[RunRecord], price: Price | None) -> float
     """Return the mean price of the responses with counted tokens; None if there are none."""
     if price is None:
         return None
-    costs = []
-    for record in records:
-        counted = [
-            cost(completion.usage, price, completion.batched)
-            for completion in record.completions
-            if completion.usage
-        ]
-        if counted and len(counted) == len(record.completions):
-            costs.append(sum(counted))
-    return sum(costs) / len(costs) if costs else None
+    return _mean_sum(
+        (
+            cost(done.usage, price, done.batched) if done.usage else None
+            for done in record.completions
+        )
+        for record in records
+    )
 
 
 def stored_seconds_per_document(records: Iterable[RunRecord]) -> float | None:
@@ -137,12 +134,18 @@ def stored_seconds_per_document(records: Iterable[RunRecord]) -> float | None:
     None if no response has the durations of all its calls: those of batches and predictions have
     none.
     """
-    durations = []
-    for record in records:
-        known = [done.seconds for done in record.completions if done.seconds is not None]
-        if known and len(known) == len(record.completions):
-            durations.append(sum(known))
-    return sum(durations) / len(durations) if durations else None
+    return _mean_sum((done.seconds for done in record.completions) for record in records)
+
+
+def _mean_sum(groups: Iterable[Iterable[float | None]]) -> float | None:
+    """Return the mean over the sums of the groups, without empty ones and those with a None."""
+    sums = []
+    for group in groups:
+        figures = list(group)
+        known = [figure for figure in figures if figure is not None]
+        if known and len(known) == len(figures):
+            sums.append(sum(known))
+    return sum(sums) / len(sums) if sums else None
 
 
 async def seconds_per_document(

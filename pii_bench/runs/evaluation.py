@@ -156,7 +156,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
     metrics: dict[str, PRF]
     counts: dict[str, Counts]
     texts: set[str]
-    left = weighted = None
+    masked_text = weighted = None
     match task:
         case Task.DETECTION:
             detection = score_detection(subjects, sample.gold_subjects)
@@ -184,14 +184,14 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             standard = gold_texts(sample)
             plan = plan_of(sample.description, subjects, related)
             judgement = None if plan is None else standard.judge(plan.spans)
-            left, weighted = _masked_text_scores(sample, standard, judgement)
+            masked_text, weighted = _masked_text_scores(sample, standard, judgement)
         case Task.REWRITE:
             traces = traces_of(sample, prediction.rewritten)
             metrics, counts = _score_sets(sample, traces)
             texts = set()
             standard = gold_texts(sample)
             judgement = None if traces is None else judge_rewriting(standard, traces)
-            left, weighted = _masked_text_scores(sample, standard, judgement)
+            masked_text, weighted = _masked_text_scores(sample, standard, judgement)
     distinct = {normalise(text) for text in texts}
     locator = locator_of(sample.description)
     return SampleScore(
@@ -203,7 +203,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
         hallucinated=sum(
             bool(text) and not locator.spans(text, Strictness.EQUAL) for text in distinct
         ),
-        masked_text=left,
+        masked_text=masked_text,
         weighted_protection=weighted,
     )
 

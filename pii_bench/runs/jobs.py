@@ -149,13 +149,10 @@ def _readable(path: Path) -> Iterator[RunRecord]:
 
 def ledger_of(system: System) -> Ledger | None:
     """Return the ledger of a system's calls; None if it makes no calls."""
-    match system:
-        case PlugIn(system=inner):
-            return ledger_of(inner)
-        case object(model=GuardedModel(ledger=ledger)):
-            return ledger
-        case _:
-            return None
+    if isinstance(system, PlugIn):
+        return ledger_of(system.system)
+    model = getattr(system, "model", None)
+    return model.ledger if isinstance(model, GuardedModel) else None
 
 
 def batch_service(system: System) -> BatchService:

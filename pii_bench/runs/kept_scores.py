@@ -1,8 +1,8 @@
 """A cache of scores next to the responses of a run.
 
 `<dataset>.scores.npz` contains the numbers of `CompactScores` for each task. Its key is a hash of
-the responses, the manifest, the dataset, and the code and libraries that parse and score them; a
-file with another key is ignored.
+the responses, the manifest, the dataset, our code, and the libraries that it scores with; a file
+with another key is ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 from zipfile import BadZipFile
 from zlib import error
 
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pii_bench.runs.store import RunFiles
-
-_PACKAGES: Final = ("scorer", "prompting", "masking", "datasets", "runs")
-_FILES: Final = (
-    *("files.py", "labels.csv", "models/base.py", "ranking/stored.py"),
-    *("systems/base.py", "systems/predictions.py", "tasks.py", "taxonomy.py"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +117,12 @@ class KeptScores:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def hashed_code() -> list[Path]:
-    """Return the files of code and labels that scores depend on, always in the same order."""
-    root = Path(pii_bench.__file__).parent
-    paths = [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
-    return paths + [root / name for name in _FILES]
-
-
 @cache
 def code_sha256() -> str:
-    """Return a hash of the code, the label table and the libraries that scores depend on."""
+    """Return a hash of our code, the label table and the libraries that scores depend on."""
+    root = Path(pii_bench.__file__).parent
     digest = hashlib.sha256()
-    for path in hashed_code():
+    for path in [*sorted(root.rglob("*.py")), root / "labels.csv"]:
         digest.update(path.read_bytes())
     for library in ("rapidfuzz", "scipy"):
         digest.update(version(library).encode())

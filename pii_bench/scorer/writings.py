@@ -272,7 +272,7 @@ def _date_forms(day_text: str | None, month: int, year: str | None) -> Iterator[
         yield from (f"{month:02}/{year}", f"{month}/{year}", f"{year}-{month:02}")
         return
     day = int(day_text)
-    ordinal = f"{day}{_ordinal_suffix(day)}"
+    ordinal = f"{day}{ordinal_suffix(day)}"
     ends = ("",) if year is None else (f" {year}", f", {year}")
     for name in names:
         for end in ends:
@@ -287,7 +287,8 @@ def _date_forms(day_text: str | None, month: int, year: str | None) -> Iterator[
                 yield f"{one}{sign}{other}{sign}{year}"
 
 
-def _ordinal_suffix(day: int) -> str:
+def ordinal_suffix(day: int) -> str:
+    """Return the ending of a day of the month, as in 1st, 22nd, 13th."""
     return "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 

@@ -97,11 +97,11 @@ def test_values_stay_as_they_are_also_where_they_look_like_a_placeholder(
         ),
         (
             "{{description}}\n{{ query }}",
-            "'{{' that opens no placeholder (Invalid placeholder in string: line 2, col 2)",
+            "line 2: '{{' that opens no placeholder",
         ),
         (
             "{{description}} {{query}} {{",
-            "'{{' that opens no placeholder (Invalid placeholder in string: line 1, col 28)",
+            "line 1: '{{' that opens no placeholder",
         ),
         ("", "the file is empty"),
         (" \n", "the file is empty"),

@@ -6,6 +6,7 @@ import hashlib
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from pii_bench.systems.encoder.rules import (
 )
 from pii_bench.systems.encoder.windows import spelled_of, subwords_of, windows_of
 from pii_bench.systems.graphs import load_graph
-from pii_bench.systems.tagger import OUTSIDE, Transitions, best_labels
+from pii_bench.systems.tagger import OUTSIDE, Transitions, best_labels, may_follow
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -316,17 +317,13 @@ def default_transitions() -> Transitions:
     `_CHANGE` is the penalty for continuing an entity of another type or none, and for beginning
     an entity directly after another.
     """
-    labels = np.arange(1 + 2 * len(_TYPES))
-    begins, inside = labels % 2 == 1, (labels % 2 == 0) & (labels > 0)
-    kinds = (labels + 1) // 2
-    breaks = inside & (kinds[:, None] != kinds)
-    adjacent = begins & (kinds[:, None] > 0)
-    none = np.zeros(len(labels), np.float32)
-    return Transitions(
-        np.where(inside, -_CHANGE, 0).astype(np.float32),
-        np.where(breaks | adjacent, -_CHANGE, 0).astype(np.float32),
-        none,
-    )
+    labels = range(1 + 2 * len(_TYPES))
+    pairs = np.zeros((len(labels), len(labels)), np.float32)
+    for before, label in product(labels, labels):
+        adjacent = before != OUTSIDE and label % 2 == 1
+        if adjacent or not may_follow(before, label):
+            pairs[before, label] = -_CHANGE
+    return Transitions(pairs[OUTSIDE], pairs, np.zeros(len(labels), np.float32))
 
 
 def decode(
