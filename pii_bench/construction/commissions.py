@@ -118,7 +118,7 @@ ORDERS: Final[Mapping[str, Order]] = {
         Order("multi", "test", people=2, size=1228, queries=1),
         Order("train-single", "train", people=1, size=390, queries=2),
         Order("train-multi", "train", people=2, size=390, queries=2),
-        Order("train-more-single", "train", people=1, size=120, queries=4),
+        Order("train-more-single", "train", people=1, size=480, queries=4, rounds=4),
         Order("train-more-multi", "train", people=2, size=1080, queries=4, rounds=3),
         Order("dev-single", "train", people=1, size=60, queries=2),
         Order("dev-multi", "train", people=2, size=60, queries=2),
