@@ -56,11 +56,12 @@ if TYPE_CHECKING:
 
 PUBLISHED: Final = DATA / "published" / "paper_results.csv"
 
-_TASKS: Final = {
+TASKS: Final = {
     "detection": Task.DETECTION,
     "query_related": Task.QUERY_RELATED,
     "masking": Task.MASKING,
 }
+"""The tasks by their names in the file of the published figures."""
 
 Condition: TypeAlias = tuple[str, str, str, str, str]
 """Task, dataset, model, strategy and table, as the file of the published figures names them."""
@@ -98,9 +99,9 @@ def published_rows(path: Path = PUBLISHED) -> list[Row]:
     on privacy and utility belong to another task and are skipped. Raises as `read_published`.
     """
     rows = []
-    for condition, figures in read_published(path, _TASKS, METRICS).items():
+    for condition, figures in read_published(path, TASKS, METRICS).items():
         name, dataset, model, written, table = condition
-        task = _TASKS[name]
+        task = TASKS[name]
         strategy = DETECTION.name if task is Task.DETECTION else written
         notes = sorted(f"{metric}: {note}" for metric, _, note in figures if note)
         rows.append(

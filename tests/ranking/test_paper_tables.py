@@ -253,7 +253,7 @@ def test_the_papers_name_of_a_model(model: str, name: str | None) -> None:
 
 
 def test_every_model_of_the_paper_but_people_and_the_tagger_has_an_alias() -> None:
-    names = {name for table in PAPER_TABLES.values() for name in table.models}
+    names = {row.model for row in published_rows()}
     known = {published_name(card.full_name) for card in MODELS.values()}
 
     assert names - known == {"human", "bilstm-crf"}
