@@ -99,16 +99,6 @@ class Evaluation:
         """The masked-text scores of the scored samples; empty for other tasks."""
         return [score.masked_text for score in self.scores if score.masked_text is not None]
 
-    @property
-    def predicted(self) -> int:
-        """Number of distinct predicted texts, summed over the samples."""
-        return sum(score.predicted for score in self.scores)
-
-    @property
-    def hallucinated(self) -> int:
-        """Number of predicted texts that do not occur in their description."""
-        return sum(score.hallucinated for score in self.scores)
-
 
 def evaluate(
     task: Task, samples: Sequence[Sample], predictions: Mapping[str, Prediction]
