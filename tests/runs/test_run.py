@@ -94,18 +94,6 @@ def test_at_most_as_many_calls_run_at_a_time_as_allowed(files: RunFiles, concurr
     assert model.peak == min(concurrency, len(SAMPLES))
 
 
-def test_the_stored_file_does_not_depend_on_the_order_of_the_answers(
-    files: RunFiles, tmp_path: Path
-) -> None:
-    other = RunFiles.at(tmp_path, "fake/two", "naive", "tiny")
-    last_first = FakeModel(echo, turns={name: 50 - 8 * at for at, name in enumerate(IDS)})
-
-    run(fake_system(FakeModel(echo)), files)
-    run(fake_system(last_first), other, concurrency=6)
-
-    assert files.responses.read_bytes() == other.responses.read_bytes()
-
-
 def test_a_failed_call_is_recorded_and_alone_made_again(files: RunFiles, tmp_path: Path) -> None:
     undisturbed = RunFiles.at(tmp_path, "fake/one", "naive", "undisturbed")
     run(fake_system(FakeModel(echo)), undisturbed)
@@ -201,16 +189,6 @@ def test_a_run_completes_a_file_that_was_cut_anywhere(
 
     assert model.asked == IDS[kept.count(b"\n") :]
     assert files.responses.read_bytes() == whole
-
-
-def test_a_change_of_the_request_supersedes_the_stored_answers(files: RunFiles) -> None:
-    run(fake_system(FakeModel()), files)
-    old = files.responses.read_bytes()
-
-    progress = run(fake_system(FakeModel(), "self-cot"), files)
-
-    assert progress.start == (0, 6)
-    assert files.superseded.read_bytes() == old
 
 
 def test_a_request_depends_on_all_that_an_answer_depends_on() -> None:

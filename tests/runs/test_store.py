@@ -116,16 +116,6 @@ def test_an_answer_is_kept_and_a_failed_call_only_until_the_next_run(files: RunF
     assert files.responses.read_bytes() == lines(ONE)
 
 
-def test_a_torn_last_line_is_dropped(files: RunFiles) -> None:
-    write_responses(files, b"")
-    whole, last = lines(ONE), lines(TWO)
-
-    for cut in range(len(last)):
-        files.responses.write_bytes(whole + last[:cut])
-        assert done_after_opening(files) == {"s1"}
-        assert files.responses.read_bytes() == whole
-
-
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
@@ -420,18 +410,6 @@ def test_batches_are_read_back_in_order(files: RunFiles) -> None:
 
     assert read == [Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}, "job-1"), second]
     assert list(read[0].requests) == ["s2", "s1"]
-
-
-def test_batches_can_be_dropped_during_iteration(files: RunFiles) -> None:
-    batches = BatchesFile(files)
-    for tag in ("00", "11"):
-        batches.put(Batch(tag, 1.5, {"s1": "h1"}))
-
-    for batch in batches:
-        batches.drop(batch)
-
-    assert len(batches) == 0
-    assert not files.batches.exists()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"jobs": [{}]}', '{"jobs": [{"tag": 3}]}'])
