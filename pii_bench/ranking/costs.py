@@ -18,7 +18,7 @@ from pii_bench.models.catalog import find_card
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.ranking.rows import rank, system_name
 from pii_bench.ranking.stored import rows_of
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.store import read_responses
 from pii_bench.systems import ENCODER
 from pii_bench.systems.base import THIS_MACHINE, close_all
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -285,8 +285,7 @@ def _total(parts: Sequence[float | None]) -> float | None:
 
 def _records(run: Run) -> Iterator[RunRecord]:
     if run.files is not None:
-        for _, record in read_lines(run.files.responses, unreadable=[]):
-            yield record
+        yield from read_responses(run.files.responses, unreadable=[])
 
 
 def _all_local(runs: Sequence[Run]) -> bool:

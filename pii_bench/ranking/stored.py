@@ -26,7 +26,7 @@ from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.records import Failure, Manifest, Signature, read_manifest
 from pii_bench.runs.responses import compose, read_response
-from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_lines
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_responses
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.predictions import Prediction, names_types
 from pii_bench.tasks import Status, Task
@@ -319,7 +319,7 @@ def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Pars
     texts = {sample.id: sample.description for sample in dataset.samples}
     predictions: dict[str, Prediction] = {}
     returned: set[str] = set()
-    for _, record in read_lines(responses, unreadable):
+    for record in read_responses(responses, unreadable):
         returned.update(completion.model for completion in record.completions if completion.model)
         if not isinstance(record.response, Failure):
             predictions[record.id] = read_response(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.datasets.sample import Sample
-    from pii_bench.models.base import CallError, Completion
+    from pii_bench.models.base import CallError, Completion, ModelResponse
     from pii_bench.models.catalog import Price
     from pii_bench.prompting.strategies import Output
     from pii_bench.systems.base import Response, System
@@ -57,15 +57,17 @@ class RunRecord:
     response: Response | Failure
 
     @property
+    def written(self) -> ModelResponse | None:
+        """The output of a chat model; None for a prediction and for a failed call."""
+        return None if isinstance(self.response, Failure | Prediction) else self.response
+
+    @property
     def completions(self) -> tuple[Completion, ...]:
-        """All completions of a chat model, one per call; none for a prediction or a failed call."""
-        match self.response:
-            case Failure() | Prediction():
-                return ()
-            case Draws(completions=completions):
-                return completions
-            case completion:
-                return (completion,)
+        """All completions, one per call."""
+        written = self.written
+        if written is None:
+            return ()
+        return written.completions if isinstance(written, Draws) else (written,)
 
 
 def encode_record(record: RunRecord) -> bytes:

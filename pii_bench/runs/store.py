@@ -260,10 +260,8 @@ def _rewrite(path: Path, lines: list[bytes]) -> bool:
     return True
 
 
-def read_lines(
-    path: Path, unreadable: list[str] | None = None
-) -> Iterator[tuple[bytes, RunRecord]]:
-    """Yield the complete lines of a run with their records; skip an incomplete last line.
+def read_responses(path: Path, unreadable: list[str] | None = None) -> Iterator[RunRecord]:
+    """Yield the records of a run; skip an incomplete last line.
 
     Args:
         path: the file of responses; it need not exist.
@@ -272,9 +270,9 @@ def read_lines(
     Raises:
         InputFileError: a complete line cannot be read.
     """
-    for raw, record in _scan(path):
+    for _, record in _scan(path):
         if isinstance(record, RunRecord):
-            yield raw, record
+            yield record
         elif unreadable is None:
             raise record
         else:

@@ -12,7 +12,7 @@ from pii_bench.models.batch import RESULTS_GONE, BatchLimits
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.runs.batch import run_batch
 from pii_bench.runs.records import Failure
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import RunFiles, RunStore, read_responses
 from tests.batch_server import Fault
 from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.models.adapters import SERVICES
@@ -258,7 +258,7 @@ def test_a_broken_connection_at_any_call_loses_nothing(
             asyncio.run(run_over_http(case, server.url, files, Clock()))
 
             assert len(server.jobs) == 1, case.lines[number]
-        answers = [record.response for _, record in read_lines(files.responses)]
+        answers = [record.response for record in read_responses(files.responses)]
         assert [answer.text for answer in answers if isinstance(answer, Completion)] == [
             f"answer {number}" for number in range(6)
         ]

@@ -13,7 +13,7 @@ from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion, Request, Sampling
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.run import run_system
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import RunFiles, RunStore, read_responses
 from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES
 
@@ -44,7 +44,7 @@ def run(
 
 
 def stored(files: RunFiles) -> list[RunRecord]:
-    return [record for _, record in read_lines(files.responses)]
+    return list(read_responses(files.responses))
 
 
 def fail_two(request: Request) -> Completion:

@@ -18,7 +18,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
 from pii_bench.runs.records import Failure, RunRecord, encode_record
-from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_lines
+from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_responses
 from tests.cli.command import environment
 from tests.full_disk import no_file_longer_than
 
@@ -308,12 +308,12 @@ def test_reading_raises_at_a_broken_line_or_collects_it(files: RunFiles) -> None
     message = f"{files.responses}:2: record: 'id' is missing"
 
     with pytest.raises(InputFileError) as caught:
-        list(read_lines(files.responses))
+        list(read_responses(files.responses))
     assert str(caught.value) == message
 
     unreadable: list[str] = []
-    read = list(read_lines(files.responses, unreadable))
-    assert read == [(lines(ONE), ONE), (lines(TWO), TWO)]
+    read = list(read_responses(files.responses, unreadable))
+    assert read == [ONE, TWO]
     assert unreadable == [message]
 
 
