@@ -142,9 +142,9 @@ def _mean_sum(groups: Iterable[Iterable[float | None]]) -> float | None:
     sums = []
     for group in groups:
         figures = list(group)
-        known = [figure for figure in figures if figure is not None]
-        if known and len(known) == len(figures):
-            sums.append(sum(known))
+        total = _total(figures)
+        if figures and total is not None:
+            sums.append(total)
     return sum(sums) / len(sums) if sums else None
 
 

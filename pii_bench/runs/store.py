@@ -11,7 +11,6 @@ import os
 import re
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from filelock import FileLock, Timeout
@@ -253,7 +252,7 @@ def supersede(files: RunFiles, lines: Iterable[bytes]) -> None:
 
 def _rewrite(path: Path, lines: list[bytes]) -> bool:
     """Replace the lines of a file; False if it has exactly these already."""
-    if all(new == old for new, old in zip_longest(lines, _raw_lines(path))):
+    if lines == list(_raw_lines(path)):
         return False
     with replacing(path) as new:
         new.writelines(lines)
