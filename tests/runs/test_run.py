@@ -153,27 +153,6 @@ def test_a_bug_is_not_hidden_as_a_failed_call(files: RunFiles) -> None:
     assert caught.group_contains(ZeroDivisionError)
 
 
-def test_a_cancelled_run_keeps_the_answers_so_far(files: RunFiles) -> None:
-    running: list[asyncio.Task[None]] = []
-
-    def answer(request: Request) -> Completion:
-        if request.sample_id == "s2":
-            running[0].cancel()
-        return echo(request)
-
-    async def start() -> None:
-        coroutine = run_system(system, SAMPLES, store, concurrency=1, progress=RecordingProgress())
-        running.append(asyncio.create_task(coroutine))
-        await running[0]
-
-    system = fake_system(FakeModel(answer, turns={"s3": 100}))
-    requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
-    with RunStore(files, requests) as store, pytest.raises(asyncio.CancelledError):
-        asyncio.run(start())
-
-    assert [record.id for record in stored(files)] == ["s1", "s2"]
-
-
 @given(cut=st.integers(min_value=0), concurrency=st.integers(min_value=1, max_value=4))
 def test_a_run_completes_a_file_that_was_cut_anywhere(
     tmp_path_factory: pytest.TempPathFactory, cut: int, concurrency: int

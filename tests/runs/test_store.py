@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,7 +16,6 @@ from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
 from pii_bench.runs.records import Failure, RunRecord, encode_record
 from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_responses
-from tests.cli.command import environment
 from tests.full_disk import no_file_longer_than
 
 if TYPE_CHECKING:
@@ -317,17 +313,6 @@ def test_reading_raises_at_a_broken_line_or_collects_it(files: RunFiles) -> None
     assert unreadable == [message]
 
 
-# Takes the lock of a folder and holds it until it is killed.
-HOLD = """
-import sys, time
-from pathlib import Path
-from pii_bench.runs.store import locked
-with locked(Path(sys.argv[1])):
-    print("locked", flush=True)
-    time.sleep(3600)
-"""
-
-
 def test_a_lock_creates_the_folder_and_is_released(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "openai--m"
     for _ in range(2):
@@ -363,26 +348,6 @@ def test_a_run_can_wait_for_a_lock(tmp_path: Path) -> None:
     thread.join()
 
     assert order == ["first", "second"]
-
-
-def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
-    holder = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", HOLD, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    assert holder.stdout is not None
-    with holder, holder.stdout:
-        assert holder.stdout.readline() == "locked\n"
-        with pytest.raises(ResultsError, match="another run"), locked(tmp_path):
-            pass
-        holder.kill()
-    assert holder.returncode == -signal.SIGKILL
-
-    assert (tmp_path / ".lock").exists()
-    with locked(tmp_path):
-        pass
 
 
 def test_half_written_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
