@@ -73,7 +73,10 @@ def render(
     return fill(
         ASSETS / "page.html",
         {
-            "policy": _policy(script, style),
+            "policy": (
+                f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+                "img-src data:; base-uri 'none'; form-action 'none'"
+            ),
             "style": style,
             "version": html_text(pii_bench.__version__),
             "kind": kind,
@@ -348,13 +351,6 @@ def _source(shown: Shown) -> str:
     first, *others = source_marks(row.source, oracle=row.oracle, complete=row.complete)
     marks = [first, *([str(Source.REFERENCE)] if shown.repeated else []), *others]
     return " ".join(f'<span class="badge {mark}"{note}>{mark}</span>' for mark in marks)
-
-
-def _policy(script: str, style: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
 
 
 def _hash(content: str) -> str:

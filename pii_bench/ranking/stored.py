@@ -435,7 +435,7 @@ def _signature(parts: Sequence[Run], task: Task) -> Signature:
         strategy=last.prompt,
         prompts={system.prompt: system.prompt_sha256 for system in systems if system.prompt},
         model=last.model,
-        returned=sorted(frozenset[str]().union(*(part.scores.returned for part in parts))),
+        returned=sorted({name for part in parts for name in part.scores.returned}),
         settings={**last.settings, **others},
     )
 

@@ -254,10 +254,17 @@ class _BatchRun:
 
     def _record(self, batch: Batch, name: str, outcome: Outcome) -> None:
         """Save the outcome of a sample's request, unless the sample has a response."""
-        if isinstance(outcome, ProviderRefusedError):
-            self.refusal = self.refusal or outcome
-        record = RunRecord(name, batch.requests[name], _response(outcome))
-        failed = isinstance(record.response, Failure)
+        response: Completion | Failure
+        match outcome:
+            case Completion():
+                response = outcome
+            case CallError():
+                response = Failure.of(outcome)
+            case ProviderRefusedError():
+                response = Failure("provider_refused", str(outcome))
+                self.refusal = self.refusal or outcome
+        record = RunRecord(name, batch.requests[name], response)
+        failed = isinstance(response, Failure)
         if self.store.requests.get(name) != record.request:
             if not failed:
                 supersede(self.store.files, [encode_record(record)])
@@ -311,16 +318,6 @@ class _BatchRun:
             f"model {self.system.model.name!r}: its batch API {what}; results so far are saved, "
             f"and {rest}"
         )
-
-
-def _response(outcome: Outcome) -> Completion | Failure:
-    match outcome:
-        case Completion():
-            return outcome
-        case CallError():
-            return Failure.of(outcome)
-        case refusal:
-            return Failure("provider_refused", str(refusal))
 
 
 def afford(
