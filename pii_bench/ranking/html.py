@@ -60,7 +60,7 @@ def render(
         lead: HTML, a sentence about the page.
         links: id of a section to its heading.
         main: HTML, the sections.
-        scripts: files that are joined to one script, in this order.
+        scripts: joined to one script, in this order.
         notes: HTML under the title.
         data: JSON without `<`.
     """

@@ -58,12 +58,9 @@ def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
     file may stay behind. Temporary files of killed processes are removed from the folder and its
     direct subfolders.
 
-    Args:
-        folder: the folder of a model or of the leaderboard.
-        wait: seconds to wait for the lock.
-
     Raises:
-        ResultsError: another run holds the lock, or the folder cannot be written.
+        ResultsError: another run holds the lock, even after `wait` seconds, or the folder cannot
+            be written.
     """
     lock = FileLock(folder / ".lock", timeout=wait)
     with writing(folder):
