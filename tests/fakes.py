@@ -21,10 +21,7 @@ def answer_nothing(_: Request) -> Completion:
 
 
 class FakeModel:
-    """A `Model` that answers with a function and records the samples it is asked about.
-
-    `turns` are the turns of the event loop that an answer takes, by sample id; 1 by default.
-    """
+    """A `Model` that answers with a function and records the samples it is asked about."""
 
     def __init__(
         self,
@@ -32,7 +29,6 @@ class FakeModel:
         *,
         name: str = "fake/one",
         identity: Mapping[str, str] | None = None,
-        turns: Mapping[str, int] | None = None,
         endpoint: str | None = None,
     ) -> None:
         self.name = name
@@ -41,15 +37,13 @@ class FakeModel:
         self.asked: list[str] = []
         self.peak = 0
         self._answer = answer
-        self._turns = turns or {}
         self._active = 0
 
     async def complete(self, request: Request) -> Completion:
         self.asked.append(request.sample_id)
         self._active += 1
         self.peak = max(self.peak, self._active)
-        for _ in range(self._turns.get(request.sample_id, 1)):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         self._active -= 1
         return self._answer(request)
 

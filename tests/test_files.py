@@ -49,18 +49,6 @@ def test_an_error_about_invalid_utf_8_does_not_quote_the_text() -> None:
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_the_umask_decides_who_may_read_a_file(tmp_path: Path, umask: int, mode: int) -> None:
-    before = os.umask(umask)
-    try:
-        write_whole(tmp_path / "file.md", "old")
-        write_whole(tmp_path / "file.md", "text")
-    finally:
-        os.umask(before)
-
-    assert (tmp_path / "file.md").stat().st_mode & 0o777 == mode
-
-
 def test_the_old_version_is_kept_until_the_new_one_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text("old")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.cli.options import add_options, amount, fraction, positive, stored_results
@@ -125,13 +125,13 @@ def run(arguments: argparse.Namespace) -> bool:
         wage=arguments.wage,
         hand_seconds=arguments.hand_seconds,
         review_seconds=arguments.review_seconds,
-        review_share=1.0,
     )
     bills = [
         bill(
-            replace(assumptions, review_share=system.review_share),
+            assumptions,
             usd_per_document=system.usd,
             seconds_per_document=system.seconds,
+            review_share=system.review_share,
             failed=system.row.failed,
         )
         for system in systems

@@ -33,7 +33,15 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.calls import CallPolicy
 from pii_bench.models.catalog import ModelStatus, find_card, resolve
 from pii_bench.ranking.rows import Source
-from pii_bench.runs.jobs import Job, batch_service, missing, refuse_uncollected, reserved, run_jobs
+from pii_bench.runs.jobs import (
+    Job,
+    batch_service,
+    estimate_jobs,
+    missing,
+    refuse_uncollected,
+    reserved,
+    run_jobs,
+)
 from pii_bench.runs.run import respond_on_ray
 from pii_bench.runs.store import RunFiles
 from pii_bench.systems import DEFAULT_SYSTEM
@@ -124,8 +132,6 @@ def run(arguments: argparse.Namespace) -> bool:
     for dataset in datasets:
         log_faults(dataset)
     if arguments.dry_run:
-        from pii_bench.runs.estimates import estimate_jobs
-
         batched = arguments.batch is not None
         estimates = estimate_jobs(planned.jobs, reasons=planned.reasons, batched=batched)
         echo_estimates(estimates, as_json=arguments.json)

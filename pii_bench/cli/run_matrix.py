@@ -13,8 +13,7 @@ from pii_bench.cli.terminal import echo_estimates, log, log_faults
 from pii_bench.datasets.catalog import load_datasets
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.models.catalog import TIMEOUT, listed_price
-from pii_bench.runs.estimates import estimate_jobs
-from pii_bench.runs.jobs import ledger_of
+from pii_bench.runs.jobs import estimate_jobs, ledger_of
 from pii_bench.runs.matrix import Cell, Matrix, read_matrix
 from pii_bench.systems.base import close_all
 

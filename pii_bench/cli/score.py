@@ -18,7 +18,7 @@ from pii_bench.datasets.catalog import load_dataset, open_dataset
 from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.external import check_name, keep_submission
 from pii_bench.ranking.rows import Source, row_of, with_intervals
-from pii_bench.ranking.scores import Clusters
+from pii_bench.ranking.scores import cluster_of
 from pii_bench.runs.evaluation import CompactScores, Tally
 from pii_bench.runs.records import Signature
 from pii_bench.systems.predictions import (
@@ -122,12 +122,12 @@ def _read_predictions(
 
 def _read_samples(dataset: DatasetStream) -> tuple[Mapping[str, str], Mapping[str, bool]]:
     """Return the cluster of each sample id, and whether the sample has a query."""
-    clusters = Clusters()
-    queried = {}
+    clusters, queried = {}, {}
+    first: dict[bytes, str] = {}
     for sample in log_progress(dataset.read(), "samples read"):
-        clusters.add(sample)
+        clusters[sample.id] = cluster_of(sample, first)
         queried[sample.id] = sample.query is not None
-    return clusters.by_id, queried
+    return clusters, queried
 
 
 def _keep(arguments: argparse.Namespace, name: str) -> bool:

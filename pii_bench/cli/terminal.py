@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pii_bench.models.budget import Estimate, Ledger
     from pii_bench.ranking.rows import Row
     from pii_bench.ranking.scores import Interval
-    from pii_bench.runs.estimates import Estimates
+    from pii_bench.runs.jobs import Job
 
 T = TypeVar("T")
 
@@ -208,9 +208,11 @@ def echo_rows(rows: Sequence[Row], *, as_json: bool) -> None:
             echo(row.signature)
 
 
-def echo_estimates(estimates: Estimates, *, as_json: bool, models: bool = False) -> None:
+def echo_estimates(
+    estimates: Sequence[tuple[Job, Estimate]], *, as_json: bool, models: bool = False
+) -> None:
     """Print the calls, tokens and cost of each job, and their sum; `models` adds their column."""
-    from pii_bench.runs.estimates import sum_estimates
+    from pii_bench.runs.jobs import sum_estimates
 
     if as_json:
         echo_json(

@@ -24,7 +24,7 @@ from pii_bench.models.base import Completion, Message, Request, Sampling
 from pii_bench.prompting.parsing.answers import without_thought
 from pii_bench.prompting.strategies import content_hash, load_template
 from pii_bench.runs.run import run_system
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import RunFiles, RunStore, read_responses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,7 +174,7 @@ async def _ask(
         await run_system(writer, samples, store, concurrency=concurrency, progress=progress)
     return {
         record.id: completion.text
-        for _, record in read_lines(files.responses)
+        for record in read_responses(files.responses)
         for completion in record.completions
         if record.id in requests
     }

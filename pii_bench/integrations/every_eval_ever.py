@@ -28,7 +28,7 @@ from pii_bench.ranking.rows import Source, with_intervals
 from pii_bench.ranking.scores import LEVEL, RESAMPLES
 from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.records import Failure
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.store import read_responses
 from pii_bench.systems.base import GOLD, THIS_MACHINE
 from pii_bench.tasks import Task
 
@@ -175,7 +175,7 @@ def _completions(run: Run) -> dict[str, tuple[Completion, ...]]:
         return {}
     return {
         record.id: record.completions
-        for _, record in read_lines(run.files.responses, unreadable=[])
+        for record in read_responses(run.files.responses, unreadable=[])
         if not isinstance(record.response, Failure)
     }
 

@@ -18,7 +18,7 @@ from pii_bench.models.catalog import find_card
 from pii_bench.prompting.strategies import STRATEGIES
 from pii_bench.ranking.rows import rank, system_name
 from pii_bench.ranking.stored import rows_of
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.store import read_responses
 from pii_bench.systems import ENCODER
 from pii_bench.systems.base import THIS_MACHINE, close_all
 from pii_bench.systems.catalog import SystemOptions, build_systems
@@ -46,14 +46,12 @@ class Assumptions:
         wage: USD per hour.
         hand_seconds: time a person needs to mask a document by hand.
         review_seconds: time a person needs to check a document that a system masked.
-        review_share: share of the masked documents that a person checks, 0 to 1.
     """
 
     documents: int
     wage: float
     hand_seconds: float
     review_seconds: float
-    review_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +81,16 @@ def bill(
     *,
     usd_per_document: float | None,
     seconds_per_document: float | None,
+    review_share: float = 1.0,
     failed: float = 0.0,
 ) -> Bill:
     """Compute the cost of masking all documents, given the cost and time of the system.
 
-    `failed` is the share of the documents without an answer of the system; people mask them.
+    People mask the share `failed`, on which the system has no answer, and check `review_share` of
+    the other documents.
     """
     documents = assumed.documents
-    checking = (1 - failed) * assumed.review_share * assumed.review_seconds
+    checking = (1 - failed) * review_share * assumed.review_seconds
     people_hours = documents * (checking + failed * assumed.hand_seconds) / _HOUR
     by_hand = documents * assumed.hand_seconds / _HOUR * assumed.wage
     people = people_hours * assumed.wage
@@ -142,9 +142,9 @@ def _mean_sum(groups: Iterable[Iterable[float | None]]) -> float | None:
     sums = []
     for group in groups:
         figures = list(group)
-        known = [figure for figure in figures if figure is not None]
-        if known and len(known) == len(figures):
-            sums.append(sum(known))
+        total = _total(figures)
+        if figures and total is not None:
+            sums.append(total)
     return sum(sums) / len(sums) if sums else None
 
 
@@ -184,7 +184,7 @@ class Given:
     Attributes:
         usd: USD per document.
         seconds: seconds per document.
-        review_share: see `Assumptions`; 1 by default.
+        review_share: see `bill`; 1 by default.
         machine: USD per hour of this machine, for systems that run on it.
         measure: number of samples on which such systems are timed now; None for no timing.
     """
@@ -285,8 +285,7 @@ def _total(parts: Sequence[float | None]) -> float | None:
 
 def _records(run: Run) -> Iterator[RunRecord]:
     if run.files is not None:
-        for _, record in read_lines(run.files.responses, unreadable=[]):
-            yield record
+        yield from read_responses(run.files.responses, unreadable=[])
 
 
 def _all_local(runs: Sequence[Run]) -> bool:

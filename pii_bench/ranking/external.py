@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -35,7 +35,7 @@ from pii_bench.files import (
     write_whole,
 )
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES
-from pii_bench.ranking.rows import HEADLINE_NAMES, METRICS, TESTED, Row, Source
+from pii_bench.ranking.rows import METRICS, TESTED, Row, Source
 from pii_bench.ranking.scores import Scores
 from pii_bench.runs.records import DatasetRef, Manifest, Signature
 from pii_bench.runs.store import file_name
@@ -56,11 +56,12 @@ if TYPE_CHECKING:
 
 PUBLISHED: Final = DATA / "published" / "paper_results.csv"
 
-_TASKS: Final = {
+TASKS: Final = {
     "detection": Task.DETECTION,
     "query_related": Task.QUERY_RELATED,
     "masking": Task.MASKING,
 }
+"""The tasks by their names in the file of the published figures."""
 
 Condition: TypeAlias = tuple[str, str, str, str, str]
 """Task, dataset, model, strategy and table, as the file of the published figures names them."""
@@ -98,9 +99,9 @@ def published_rows(path: Path = PUBLISHED) -> list[Row]:
     on privacy and utility belong to another task and are skipped. Raises as `read_published`.
     """
     rows = []
-    for condition, figures in read_published(path, _TASKS, METRICS).items():
+    for condition, figures in read_published(path, TASKS, METRICS).items():
         name, dataset, model, written, table = condition
-        task = _TASKS[name]
+        task = TASKS[name]
         strategy = DETECTION.name if task is Task.DETECTION else written
         notes = sorted(f"{metric}: {note}" for metric, _, note in figures if note)
         rows.append(
@@ -129,35 +130,48 @@ def reading_rows(datasets: Iterable[str], folder: Path = READINGS) -> list[Row]:
     """
     rows = []
     for dataset in sorted(DATASETS.keys() & set(datasets)):
-        by_sample: dict[str, list[PRF]] = defaultdict(list)
+        scores: dict[str, list[Mapping[str, PRF]]] = defaultdict(list)
         for reading in load_readings(dataset, folder):
             if reading.round == 1:
-                score = score_query_related(reading.needed, reading.gold).exact
-                by_sample[reading.id].append(score)
-        readings = [score for scores in by_sample.values() for score in scores]
-        mean = macro(readings)
-        if mean is None:
+                score = score_query_related(reading.needed, reading.gold)
+                scores[reading.id].append({"f1": score.exact})
+        if not scores:
             continue
         sha256 = sha256_of(folder / f"{dataset}.jsonl")
-        ids = tuple(by_sample)
-        f1 = tuple(fmean(score.f1 for score in scores) for scores in by_sample.values())
-        rows.append(
-            Row(
-                source=Source.READING,
-                model="readers",
-                strategy="blind",
-                dataset=dataset,
-                task=Task.QUERY_RELATED,
-                oracle=False,
-                metrics={"f1": mean.f1, "precision": mean.precision, "recall": mean.recall},
-                scored=len(ids),
-                gold=len(ids),
-                signature=str(Signature(f"readings/{dataset}", sha256, Task.QUERY_RELATED)),
-                note=f"a large language model, blind to gold: {len(readings)} first readings",
-                by_sample={"f1": Scores(ids, ids, f1)},
-            )
+        count = sum(map(len, scores.values()))
+        row = Row(
+            source=Source.READING,
+            model="readers",
+            strategy="blind",
+            dataset=dataset,
+            task=Task.QUERY_RELATED,
+            oracle=False,
+            metrics={},
+            gold=len(scores),
+            signature=str(Signature(f"readings/{dataset}", sha256, Task.QUERY_RELATED)),
+            note=f"a large language model, blind to gold: {count} first readings",
         )
+        rows.append(_with_figures(row, scores, {name: name for name in scores}))
     return rows
+
+
+def _with_figures(
+    row: Row, scores: Mapping[str, Sequence[Mapping[str, PRF]]], clusters: Mapping[str, str]
+) -> Row:
+    """Fill in the figures of answers of people or readers; a sample has the mean of its answers.
+
+    `scores` is sample id to the scores of each answer by column.
+    """
+    answers = [score for own in scores.values() for score in own]
+    metrics = {name: fmean(score[name].f1 for score in answers) for name in answers[0]}
+    if mean := macro([score[row.headline_name] for score in answers]):
+        metrics |= {"precision": mean.precision, "recall": mean.recall}
+    ids, named = tuple(scores), tuple(clusters[sample_id] for sample_id in scores)
+    by_sample = {}
+    for name in TESTED[row.task]:
+        f1 = tuple(fmean(score[name].f1 for score in own) for own in scores.values())
+        by_sample[name] = Scores(ids, named, f1)
+    return replace(row, metrics=metrics, scored=len(scores), by_sample=by_sample)
 
 
 SUBMITTED: Final = "submitted"
@@ -387,29 +401,19 @@ def _human_row(dataset: str, task: Task, answers: Sequence[HumanAnswer]) -> Row:
     for answer in answers:
         scores[answer.id].append(_scores(answer))
         clusters.setdefault(answer.id, answer.cluster)
-    all_scores = [score for own in scores.values() for score in own]
-    metrics = {name: fmean(score[name].f1 for score in all_scores) for name in all_scores[0]}
-    headline = HEADLINE_NAMES[task]
-    if mean := macro([score[headline] for score in all_scores]):
-        metrics |= {"precision": mean.precision, "recall": mean.recall}
-    by_sample = {}
-    for name in TESTED[task]:
-        f1 = tuple(fmean(score[name].f1 for score in own) for own in scores.values())
-        by_sample[name] = Scores(tuple(scores), tuple(clusters.values()), f1)
-    return Row(
+    row = Row(
         source=Source.HUMAN,
         model="people",
         strategy="each alone",
         dataset=dataset,
         task=task,
         oracle=False,
-        metrics=metrics,
-        scored=len(scores),
+        metrics={},
         gold=_size(dataset),
         signature=str(Signature(f"{HUMAN}/{dataset}", sha256, task)),
         note=_note(answers, len(scores)),
-        by_sample=by_sample,
     )
+    return _with_figures(row, scores, clusters)
 
 
 def _size(dataset: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from math import nan
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pii_bench.errors import InputFileError, PiiBenchError, UnknownNameError
 from pii_bench.files import write_whole
@@ -85,7 +85,7 @@ def shortfalls(
         if not _figures(row):
             continue
         pair = _pair(row, baseline)
-        comparison = None if pair is None else compare(pair.ours, pair.theirs)
+        comparison = None if pair is None else compare(*pair[1:])
         if pair is None or comparison is None:
             raise PiiBenchError(
                 f"the baseline has no row for {row.dataset}, {row.task} with these samples: "
@@ -93,7 +93,7 @@ def shortfalls(
             )
         if comparison.difference < 0 and comparison.p < ALPHA:
             yield (
-                f"{row.dataset}, {row.task}: {pair.column} is {comparison.first.figure:.3f}, "
+                f"{row.dataset}, {row.task}: {pair[0]} is {comparison.first.figure:.3f}, "
                 f"significantly below the baseline's {comparison.second.figure:.3f} "
                 f"(p = {comparison.p:.3f})"
             )
@@ -102,28 +102,22 @@ def shortfalls(
 def partly_compared(rows: Sequence[Row], baseline: Baseline) -> Iterator[str]:
     """Yield a line for each row of which the baseline has some samples only."""
     for row in rows:
-        if (pair := _pair(row, baseline)) is None:
+        pair = _pair(row, baseline)
+        if pair is None:
             continue
-        common, every = len(set(pair.ours.ids) & set(pair.theirs.ids)), len(pair.ours.ids)
+        _, ours, theirs = pair
+        common, every = len(set(ours.ids) & set(theirs.ids)), len(ours.ids)
         if common < every:
             share = f"{common} of {every} samples"
             yield f"{row.dataset}, {row.task}: {share} are compared, the baseline lacks the others"
 
 
-class _Pair(NamedTuple):
-    """A figure of a row and of the baseline."""
-
-    column: str
-    ours: Scores
-    theirs: Scores
-
-
-def _pair(row: Row, baseline: Baseline) -> _Pair | None:
-    """Return the first figure that a row and the baseline both have."""
+def _pair(row: Row, baseline: Baseline) -> tuple[str, Scores, Scores] | None:
+    """Return the first column that a row and the baseline both have, and the scores of both."""
     theirs = baseline.get((row.dataset, row.task), {})
     for column, ours in _figures(row).items():
         if column in theirs:
-            return _Pair(column, ours, theirs[column])
+            return column, ours, theirs[column]
     return None
 
 

@@ -60,7 +60,7 @@ def render(
         lead: HTML, a sentence about the page.
         links: id of a section to its heading.
         main: HTML, the sections.
-        scripts: files that are joined to one script, in this order.
+        scripts: joined to one script, in this order.
         notes: HTML under the title.
         data: JSON without `<`.
     """
@@ -73,7 +73,10 @@ def render(
     return fill(
         ASSETS / "page.html",
         {
-            "policy": _policy(script, style),
+            "policy": (
+                f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+                "img-src data:; base-uri 'none'; form-action 'none'"
+            ),
             "style": style,
             "version": html_text(pii_bench.__version__),
             "kind": kind,
@@ -272,19 +275,19 @@ def _caption(members: Sequence[Shown]) -> str:
 
 
 def _table(shown: Sequence[Shown], names: Mapping[Address, str]) -> str:
-    table = zip(*(_cells(each, names) for each in shown), strict=True)
+    table = [list(_cells(each, names)) for each in shown]
     # Empty columns are left out.
-    columns = [cells for cells in table if any(cell.content for cell in cells)]
+    places = [at for at in range(len(table[0])) if any(cells[at].content for cells in table)]
     head = "".join(
-        f'<th scope="col"{_class(cells[0].kind)}>'
-        f'<button type="button" data-first="{cells[0].first}">{cells[0].column}</button></th>'
-        for cells in columns
+        f'<th scope="col"{_class(cell.kind)}>'
+        f'<button type="button" data-first="{cell.first}">{cell.column}</button></th>'
+        for cell in (table[0][at] for at in places)
     )
     lines = []
-    for each, cells in zip(shown, zip(*columns, strict=True), strict=True):
+    for each, cells in zip(shown, table, strict=True):
         source = each.row.source
         kind = "ours" if source.is_system else "published"
-        rendered = "".join(map(_render, cells))
+        rendered = "".join(_render(cells[at]) for at in places)
         lines.append(f'<tr data-source="{source}"{_class(kind)}>{rendered}</tr>')
     body = "\n".join(lines)
     return f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
@@ -348,13 +351,6 @@ def _source(shown: Shown) -> str:
     first, *others = source_marks(row.source, oracle=row.oracle, complete=row.complete)
     marks = [first, *([str(Source.REFERENCE)] if shown.repeated else []), *others]
     return " ".join(f'<span class="badge {mark}"{note}>{mark}</span>' for mark in marks)
-
-
-def _policy(script: str, style: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
 
 
 def _hash(content: str) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import UnknownNameError
 from pii_bench.escaping import markdown_table
 from pii_bench.models.catalog import MODELS, find_card
 from pii_bench.prompting.strategies import DETECTION
+from pii_bench.ranking.external import PUBLISHED, TASKS, read_published
 from pii_bench.ranking.render import SHOWN, figure
-from pii_bench.ranking.rows import PEOPLE, Row, Source
+from pii_bench.ranking.rows import METRICS, Row, Source
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -33,20 +35,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of the paper.
+    """A table of the paper, in the order of the file of published figures.
 
     Attributes:
-        title: a title in our words.
-        models: names as in `paper_results.csv`, in the paper's order.
-        strategies: in the paper's order; only `detection` if there is a single prompt.
+        lines: (strategy, model) of each line; the strategy is empty in the table of people.
         missing: the reason why runs cannot fill the table; empty if they can.
     """
 
     title: str
-    columns: tuple[Column, ...] = ()
-    models: tuple[str, ...] = ()
-    strategies: tuple[str, ...] = ()
-    missing: str = ""
+    columns: Sequence[Column]
+    lines: Sequence[tuple[str, str]]
+    missing: str
 
     @property
     def several_tasks(self) -> bool:
@@ -59,13 +58,19 @@ def published_name(model: str) -> str | None:
 
     The model is that of a row: `provider/id`, `provider/id@host`, or a detector's name.
     """
-    if model in _NAMES:
+    names = _published_models()
+    if model in names:
         return model
     provider, _, model_id = model.partition("/")
     for candidate in (model_id, model_id.rpartition("@")[0]):
         if card := find_card(provider, candidate):
-            return next((name for name in (card.alias, card.id) if name in _NAMES), None)
+            return next((name for name in (card.alias, card.id) if name in names), None)
     return None
+
+
+@cache
+def _published_models() -> frozenset[str]:
+    return frozenset(model for _, _, model, _, _ in read_published(PUBLISHED, TASKS, METRICS))
 
 
 def paper_table(number: int, rows: Iterable[Row], published: Iterable[Row]) -> str:
@@ -125,12 +130,28 @@ def paper_table_records(
 def _table(number: int) -> PaperTable:
     if number not in PAPER_TABLES:
         raise UnknownNameError("table of the paper", str(number), map(str, PAPER_TABLES))
-    return PAPER_TABLES[number]
+    metrics: dict[tuple[Task, str], set[str]] = defaultdict(set)
+    lines: dict[tuple[str, str], None] = {}
+    for condition, figures in read_published(PUBLISHED, TASKS, METRICS).items():
+        name, dataset, model, strategy, table = condition
+        if table == str(number):
+            task = TASKS[name]
+            metrics[task, dataset].update(metric for metric, _, _ in figures)
+            lines[DETECTION.name if task is Task.DETECTION else strategy, model] = None
+    columns = [
+        Column(task, dataset, metric)
+        for task in Task
+        for of_task, dataset in metrics
+        if of_task is task
+        for metric in SHOWN[task]
+        if metric in metrics[task, dataset]
+    ]
+    return PaperTable(PAPER_TABLES[number], columns, list(lines), _MISSING.get(number, ""))
 
 
 def _ours(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:
     """Return our lines: of people in the paper's table of people, of systems in the others."""
-    if table.models == _PEOPLE:
+    if table.several_tasks:
         return _lines(table, [row for row in rows if row.source is Source.HUMAN])
     if table.missing:
         return []
@@ -213,20 +234,20 @@ class _Line:
 def _lines(table: PaperTable, rows: Iterable[Row]) -> list[_Line]:
     """Return the lines of a table in the paper's order, then by name."""
     cells: dict[tuple[Source, str, str], dict[Column, Row]] = defaultdict(dict)
+    models = {model for _, model in table.lines}
     for row in rows:
-        if row.source is Source.PUBLISHED and row.model not in table.models:
+        if row.source is Source.PUBLISHED and row.model not in models:
             continue
         for column in table.columns:
             if (row.task, row.dataset) == (column.task, column.dataset):
                 # People have one line for both tasks.
                 strategy = "" if table.several_tasks else row.strategy
                 cells[row.source, row.model, strategy][column] = row
-    order = [(strategy, model) for strategy in table.strategies for model in table.models]
-    place = {name: number for number, name in enumerate(order)}
+    place = {name: number for number, name in enumerate(table.lines)}
     return sorted(
         (_Line(*key, own) for key, own in cells.items()),
         key=lambda line: (
-            place.get((line.strategy, line.model), len(order)),
+            place.get((line.strategy, line.model), len(place)),
             line.model,
             line.strategy,
             line.source,
@@ -293,117 +314,45 @@ def _missing_runs(theirs: Sequence[_Line], ours: Sequence[_Line]) -> str:
     return "\n".join(items)
 
 
-_PEOPLE: Final = (PEOPLE,)
-_LARGE: Final = ("gpt-4o-2024-08-06", "llama-3.1-70b-instruct", "qwen2.5-72b-instruct")
-_MIDDLE: Final = ("llama-3.1-8b-instruct", "qwen2.5-7b-instruct")
-_MAIN: Final = (*_LARGE, *_MIDDLE)
-_SMALL: Final = ("qwen2.5-0.5b-instruct", "qwen2.5-1.5b-instruct", "qwen2.5-3b-instruct")
-_NEWER: Final = (
-    *("gpt-5", "deepseek-v3.2", "deepseek-r1", "qwen3-30b-instruct", "qwen3-30b-thinking"),
-    *("qwen3-8b-no-think", "qwen3-8b-think"),
-)
-_DETECTORS: Final = (
-    *("bilstm-crf", "gpt-4o-2024-08-06", "claude-3.5-sonnet", "deepseek-v3"),
-    *("llama-3.1-70b-instruct", "qwen2.5-72b-instruct"),
-    *_MIDDLE,
-)
-_STRATEGIES: Final = (
-    *("naive", "self-cot", "auto-cot", "self-consistency", "ps-cot"),
-    "naive-choice",
-)
-_SETS: Final = ("single", "multi", "hard", "distract")
-_DETECTION_METRICS: Final = ("strict_f1", "ent_f1", "rouge_l_f")
+PAPER_TABLES: Final[Mapping[int, str]] = {
+    2: "what people reach",
+    4: "masking",
+    5: "query-related PII in hard texts and long conversations",
+    6: "detection",
+    7: "query-related PII, one person",
+    8: "privacy against the utility of answers",
+    12: "detection by small models",
+    13: "query-related PII by small models, one person",
+    14: "masking by small models",
+    18: "detection in profiles of real people",
+    19: "query-related PII of real people",
+    20: "masking of real people",
+    21: "query-related PII, two people",
+    22: "not available",
+    23: "detection by newer models",
+    24: "not available",
+    25: "query-related PII by newer models, one person",
+    26: "masking by newer models, one person",
+}
+"""The tables of results: number to a title in our words.
+
+Table 21 is table 9 in the first version on arXiv.
+"""
+
 _REAL: Final = (
     "PII-Real, 20 profiles of researchers, was never released: no run of ours is on it. Nearest "
     "is table {nearest}, on `{datasets}`."
 )
-_NO_FIGURES: Final = PaperTable(
-    "not available", missing="`data/published/paper_results.csv` has no figures of this table."
-)
-
-
-def _columns(task: Task, datasets: Sequence[str], metrics: Sequence[str]) -> tuple[Column, ...]:
-    return tuple(Column(task, dataset, metric) for dataset in datasets for metric in metrics)
-
-
-def _detection(
-    title: str,
-    models: tuple[str, ...],
-    metrics: Sequence[str] = _DETECTION_METRICS,
-    datasets: Sequence[str] = _SETS,
-    missing: str = "",
-) -> PaperTable:
-    columns = _columns(Task.DETECTION, datasets, metrics)
-    return PaperTable(title, columns, models, (DETECTION.name,), missing)
-
-
-def _prompted(
-    title: str, task: Task, datasets: Sequence[str], models: tuple[str, ...], missing: str = ""
-) -> PaperTable:
-    columns = _columns(task, datasets, ("f1", "rouge_l_f"))
-    return PaperTable(title, columns, models, _STRATEGIES, missing)
-
-
-PAPER_TABLES: Final[Mapping[int, PaperTable]] = {
-    2: PaperTable(
-        "what people reach",
-        (
-            *_columns(Task.DETECTION, _SETS, ("strict_f1",)),
-            *_columns(Task.QUERY_RELATED, _SETS, ("f1",)),
-        ),
-        _PEOPLE,
-        ("",),
-        missing="It needs people who annotate samples of ours in the web application "
-        "(`pii-bench serve`); `human` rows are theirs.",
-    ),
-    4: _prompted("masking", Task.MASKING, [BOTH], _MAIN),
-    5: _prompted(
-        "query-related PII in hard texts and long conversations",
-        Task.QUERY_RELATED,
-        ["hard", "distract"],
-        _LARGE[:1],
-    ),
-    6: _detection("detection", _DETECTORS),
-    7: _prompted("query-related PII, one person", Task.QUERY_RELATED, ["single"], _MAIN),
-    8: PaperTable(
-        "privacy against the utility of answers",
-        missing="It needs answers to masked prompts, and a judge of them: `pii-bench "
-        "utility` gets both, and prints our figures and the published ones.",
-    ),
-    12: _detection("detection by small models", _SMALL),
-    13: _prompted(
-        "query-related PII by small models, one person", Task.QUERY_RELATED, ["single"], _SMALL
-    ),
-    14: _prompted("masking by small models", Task.MASKING, [BOTH], _SMALL),
-    18: _detection(
-        "detection in profiles of real people",
-        _DETECTORS[1:],
-        datasets=["real"],
-        missing=_REAL.format(nearest=6, datasets="single"),
-    ),
-    19: _prompted(
-        "query-related PII of real people",
-        Task.QUERY_RELATED,
-        ["real"],
-        _MAIN,
-        missing=_REAL.format(nearest=7, datasets="single"),
-    ),
-    20: _prompted(
-        "masking of real people",
-        Task.MASKING,
-        ["real"],
-        _MAIN,
-        missing=_REAL.format(nearest=4, datasets=BOTH),
-    ),
-    21: _prompted("query-related PII, two people", Task.QUERY_RELATED, ["multi"], _MAIN),
+_NO_FIGURES: Final = "`data/published/paper_results.csv` has no figures of this table."
+_MISSING: Final[Mapping[int, str]] = {
+    2: "It needs people who annotate samples of ours in the web application (`pii-bench serve`); "
+    "`human` rows are theirs.",
+    8: "It needs answers to masked prompts, and a judge of them: `pii-bench utility` gets both, "
+    "and prints our figures and the published ones.",
+    18: _REAL.format(nearest=6, datasets="single"),
+    19: _REAL.format(nearest=7, datasets="single"),
+    20: _REAL.format(nearest=4, datasets=BOTH),
     22: _NO_FIGURES,
-    23: _detection("detection by newer models", _NEWER, ["strict_f1"]),
     24: _NO_FIGURES,
-    25: _prompted(
-        "query-related PII by newer models, one person", Task.QUERY_RELATED, ["single"], _NEWER
-    ),
-    26: _prompted("masking by newer models, one person", Task.MASKING, ["single"], _NEWER),
 }
-"""The tables of results by number. Table 21 is table 9 in the first version on arXiv."""
-
-_NAMES: Final = frozenset(name for table in PAPER_TABLES.values() for name in table.models)
+"""Number of a table to the reason why no run can fill it."""

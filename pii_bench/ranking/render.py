@@ -240,10 +240,7 @@ def summarise(
 ) -> str:
     """Return a table for each task and a summary of masking in words.
 
-    Args:
-        rows: the rows of the leaderboard.
-        ran: model, strategy and dataset of each run.
-        tasks: the tasks to show.
+    `rows` are those of the leaderboard; `ran` is model, strategy and dataset of each run.
     """
     own = [
         row

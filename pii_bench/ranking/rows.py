@@ -250,14 +250,14 @@ def metrics_of(evaluation: Evaluation) -> dict[str, float]:
     """
     main = "strict" if evaluation.task is Task.DETECTION else "exact"
     mean = evaluation.macro(main)
+    predicted = sum(score.predicted for score in evaluation.scores)
+    hallucinated = sum(score.hallucinated for score in evaluation.scores)
     named: dict[str, float | None] = {
         "precision": mean.precision if mean else None,
         "recall": mean.recall if mean else None,
         "rouge_l_f": _f1(evaluation.macro("rouge_l")),
         "micro_f1": _f1(evaluation.micro(main)),
-        "hallucination_rate": (
-            evaluation.hallucinated / evaluation.predicted if evaluation.predicted else None
-        ),
+        "hallucination_rate": hallucinated / predicted if predicted else None,
     }
     if evaluation.task is Task.DETECTION:
         named |= {

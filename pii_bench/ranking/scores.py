@@ -24,7 +24,7 @@ import numpy as np
 from pii_bench.scorer.measures import harmonic_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -140,39 +140,28 @@ class Scores:
         return Scores(self.ids, self.clusters, tuple(a - b for a, b in pairs))
 
 
-def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
+def clusters_of(samples: Iterable[Sample]) -> dict[str, str]:
     """Map each sample id to its cluster: the id of the first sample with the same description.
 
     Conversations of `distract` that share only some of their parts are different clusters.
     """
-    clusters = Clusters()
-    for sample in samples:
-        clusters.add(sample)
-    return clusters.by_id
+    first: dict[bytes, str] = {}
+    return {sample.id: cluster_of(sample, first) for sample in samples}
 
 
-class Clusters:
-    """The clusters of a stream of samples; descriptions are not kept in memory.
+def cluster_of(sample: Sample, first: dict[bytes, str]) -> str:
+    """Return the cluster of a sample, given the hashes of earlier descriptions and their samples.
 
-    Attributes:
-        by_id: sample id to cluster (`clusters_of`).
+    The sample is added to `first` if its description is new.
     """
-
-    def __init__(self) -> None:
-        self.by_id: dict[str, str] = {}
-        self._first: dict[bytes, str] = {}
-
-    def add(self, sample: Sample) -> None:
-        """Add a sample to the cluster of its description."""
-        text = sample.description.encode("utf-8", "surrogatepass")
-        first = self._first.setdefault(hashlib.sha256(text).digest(), sample.id)
-        self.by_id[sample.id] = first
+    text = sample.description.encode("utf-8", "surrogatepass")
+    return first.setdefault(hashlib.sha256(text).digest(), sample.id)
 
 
 def scores_of(evaluation: Evaluation, metric: str, clusters: Mapping[str, str]) -> Scores | None:
     """Return F1 of a metric by sample, or H for `MASKED_TEXT`; None if no sample is scored.
 
-    `clusters` has the cluster of every scored sample (`Clusters`).
+    `clusters` has the cluster of every scored sample (`clusters_of`).
     """
     if not evaluation.scores:
         return None

@@ -26,7 +26,7 @@ from pii_bench.runs.evaluation import evaluate
 from pii_bench.runs.kept_scores import KeptScores, RunScores
 from pii_bench.runs.records import Failure, Manifest, Signature, read_manifest
 from pii_bench.runs.responses import compose, read_response
-from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_lines
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, locked, read_responses
 from pii_bench.systems.base import UNKNOWN_RECIPIENT
 from pii_bench.systems.predictions import Prediction, names_types
 from pii_bench.tasks import Status, Task
@@ -319,7 +319,7 @@ def _read_answers(manifest: Manifest, dataset: Dataset, responses: Path) -> Pars
     texts = {sample.id: sample.description for sample in dataset.samples}
     predictions: dict[str, Prediction] = {}
     returned: set[str] = set()
-    for _, record in read_lines(responses, unreadable):
+    for record in read_responses(responses, unreadable):
         returned.update(completion.model for completion in record.completions if completion.model)
         if not isinstance(record.response, Failure):
             predictions[record.id] = read_response(
@@ -376,17 +376,23 @@ def _differing_settings(detection: Run, run: Run) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A row for each stored run and task, and what could not be scored, with the reason."""
+class Board:
+    """A row for each stored run and task; of a leaderboard that was written, all rows, ranked.
+
+    Attributes:
+        left_out: runs and lines that could not be scored, each with the reason.
+        files: what was written, `leaderboard.csv` first.
+    """
 
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
+    files: tuple[Path, ...] = ()
 
 
-def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Collection:
+def collect(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
     """Score the runs that `read_runs` finds."""
     stored = read_runs(results, loaded)
-    return Collection(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
+    return Board(tuple(row for run in stored.runs for row in rows_of(run)), stored.left_out)
 
 
 def rows_of(run: Run) -> list[Row]:
@@ -429,24 +435,9 @@ def _signature(parts: Sequence[Run], task: Task) -> Signature:
         strategy=last.prompt,
         prompts={system.prompt: system.prompt_sha256 for system in systems if system.prompt},
         model=last.model,
-        returned=sorted(frozenset[str]().union(*(part.scores.returned for part in parts))),
+        returned=sorted({name for part in parts for name in part.scores.returned}),
         settings={**last.settings, **others},
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """A leaderboard that was written.
-
-    Attributes:
-        rows: all rows, ranked.
-        files: `leaderboard.csv` first.
-        left_out: runs and lines that could not be scored, each with the reason.
-    """
-
-    rows: tuple[Row, ...]
-    files: tuple[Path, ...]
-    left_out: tuple[str, ...]
 
 
 def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
@@ -457,9 +448,9 @@ def update(results: Path, loaded: Iterable[Dataset] = ()) -> Board:
     """
     # Scored under the lock: an older view written last would hide the rows of another run.
     with locked(results, wait=300):
-        collection = collect(results, loaded)
-        readers = reading_rows({row.dataset for row in collection.rows})
+        stored = collect(results, loaded)
+        readers = reading_rows({row.dataset for row in stored.rows})
         people, broken = human_rows(results)
-        rows = rank([*collection.rows, *readers, *people, *published_rows()])
+        rows = rank([*stored.rows, *readers, *people, *published_rows()])
         files = write_leaderboard(rows, results)
-    return Board(tuple(rows), tuple(files), (*collection.left_out, *broken))
+    return Board(tuple(rows), (*stored.left_out, *broken), files)

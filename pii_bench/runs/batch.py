@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError, ProviderUnavailableError
@@ -22,7 +22,7 @@ from pii_bench.runs.store import Batch, BatchesFile, supersede
 from pii_bench.systems.prompted import PromptedSystem
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.models.base import Outcome
@@ -102,7 +102,9 @@ async def run_batch(
         ResultsError: a response or the list of batches cannot be saved.
         InputFileError: the list of batches cannot be read.
     """
-    run = _BatchRun(system, samples, store, service, progress, polling)
+    by_id = {sample.id: sample for sample in samples}
+    batches = BatchesFile(store.files)
+    run = _BatchRun(system, by_id, store, batches, service, progress, polling)
     progress.started(sum(sample.id in store.done for sample in samples), len(samples))
     running = await run.finish()
     store.sort()
@@ -111,71 +113,69 @@ async def run_batch(
     return running
 
 
+@dataclass(eq=False)
 class _BatchRun:
     """The batches of one run.
 
     Attributes:
+        samples: by id.
         refusal: the first outcome with which the provider refuses every request.
+        failed: ids of the samples whose request failed in this run.
+        states: tag of a batch to its last state.
+        read: tag of a batch to the ids of the results that are saved.
+        reached: whether the provider has answered at all.
     """
 
-    def __init__(
-        self,
-        system: PromptedSystem,
-        samples: Sequence[Sample],
-        store: RunStore,
-        service: BatchService,
-        progress: Progress,
-        polling: Polling,
-    ) -> None:
-        self.refusal: ProviderRefusedError | None = None
-        self._system, self._samples = system, {sample.id: sample for sample in samples}
-        self._store, self._batches = store, BatchesFile(store.files)
-        self._service, self._progress, self._polling = service, progress, polling
-        # Ids of the samples whose request failed in this run.
-        self._failed: set[str] = set()
-        # By the tag of a batch: its last state, and the results that are saved.
-        self._states: dict[str, BatchState] = {}
-        self._read: dict[str, set[str]] = {}
-        # Whether the provider has answered at all.
-        self._reached = False
+    system: PromptedSystem
+    samples: Mapping[str, Sample]
+    store: RunStore
+    batches: BatchesFile
+    service: BatchService
+    progress: Progress
+    polling: Polling
+    refusal: ProviderRefusedError | None = None
+    failed: set[str] = field(default_factory=set)
+    states: dict[str, BatchState] = field(default_factory=dict)
+    read: dict[str, set[str]] = field(default_factory=dict)
+    reached: bool = False
 
     async def finish(self) -> int:
         """Poll until all batches are collected; return the number of batches that still run."""
-        start = self._polling.now()
+        start = self.polling.now()
         pause, slept, failures = _SHORTEST_PAUSE, 0.0, 0
         while True:
             errors = await self._advance_all()
             failures = failures + 1 if errors else 0
-            if not self._batches and not self._missing():
+            if not self.batches and not self._missing():
                 return 0
-            if not self._polling.wait and not errors:
-                return len(self._batches)
+            if not self.polling.wait and not errors:
+                return len(self.batches)
             if failures == _MOST_FAILURES:
                 raise self._abandoned(f"failed {failures} times in a row, last with {errors[-1]}")
-            waited = self._polling.now() - start
-            if not self._reached and waited >= _PATIENCE:
+            waited = self.polling.now() - start
+            if not self.reached and waited >= _PATIENCE:
                 raise self._abandoned(f"was not reached in {waited:.0f} s")
             if slept >= _GIVES_UP_AFTER:
                 raise self._abandoned(f"has not ended the batches after {slept / 3600:.0f} hours")
-            self._progress.waiting(
-                finished=sum(state.finished for state in self._states.values()),
-                total=sum(state.total for state in self._states.values()),
+            self.progress.waiting(
+                finished=sum(state.finished for state in self.states.values()),
+                total=sum(state.total for state in self.states.values()),
             )
             asked = max((error.retry_after or 0.0 for error in errors), default=0.0)
             length = max(pause, min(asked, _LONGEST_RETRY_AFTER))
-            await self._polling.sleep(length)
+            await self.polling.sleep(length)
             slept += length
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     async def _advance_all(self) -> list[CallError]:
         """Advance every batch by one step, and return the errors; the steps are tried again."""
         outcomes = [
-            await self._attempt(self._find(batch)) for batch in self._batches if batch.id is None
+            await self._attempt(self._find(batch)) for batch in self.batches if batch.id is None
         ]
         outcomes += [await self._attempt(self._submit(batch)) for batch in self._new_batches()]
         outcomes += [
             await self._attempt(self._poll(batch, batch.id))
-            for batch in self._batches
+            for batch in self.batches
             if batch.id is not None
         ]
         return [error for error in outcomes if error is not None]
@@ -184,58 +184,58 @@ class _BatchRun:
         try:
             await step
         except CallError as error:
-            self._reached |= error.kind != "connection"
+            self.reached |= error.kind != "connection"
             return error
-        self._reached = True
+        self.reached = True
         return None
 
     async def _find(self, batch: Batch) -> None:
         """Find out whether an interrupted submission reached the provider."""
         if (age := self._age(batch)) < _APPEARS_WITHIN:
-            await self._polling.sleep(_APPEARS_WITHIN - age)
-        found = await self._service.find(
+            await self.polling.sleep(_APPEARS_WITHIN - age)
+        found = await self.service.find(
             batch.tag, since=batch.submitted, requests=len(batch.requests)
         )
         if isinstance(found, str):
-            self._batches.set_id(batch, found)
+            self.batches.set_id(batch, found)
         elif found is Absence.SURE:
-            self._batches.drop(batch)
+            self.batches.drop(batch)
 
     async def _submit(self, batch: Batch) -> None:
-        self._batches.put(batch)
-        requests = [self._system.request(self._samples[name]) for name in batch.requests]
+        self.batches.put(batch)
+        requests = [self.system.request(self.samples[name]) for name in batch.requests]
         try:
-            batch_id = await self._service.submit(requests, batch.tag)
+            batch_id = await self.service.submit(requests, batch.tag)
         except ProviderRefusedError:
-            self._batches.drop(batch)
+            self.batches.drop(batch)
             raise
         except CallError as error:
             if error.kind == "bad_request":
                 for name in batch.requests:
                     self._record(batch, name, error)
             if error.unsent or error.kind in _NOT_SUBMITTED:
-                self._batches.drop(batch)
+                self.batches.drop(batch)
             raise
-        self._batches.set_id(batch, batch_id)
+        self.batches.set_id(batch, batch_id)
 
     async def _poll(self, batch: Batch, batch_id: str) -> None:
         try:
-            state = await self._service.poll(batch_id)
+            state = await self.service.poll(batch_id)
         except UnknownJobError as error:
             raise PiiBenchError(
-                f"{error}, which is in {self._batches.path}: was it submitted with another key? "
+                f"{error}, which is in {self.batches.path}: was it submitted with another key? "
                 "Without that file, its samples are submitted again"
             ) from None
-        self._states[batch.tag] = state
+        self.states[batch.tag] = state
         if state.ended:
             await self._collect(batch, batch_id, state)
 
     async def _collect(self, batch: Batch, batch_id: str, state: BatchState) -> None:
         names = {custom_id(batch.tag, number): name for number, name in enumerate(batch.requests)}
-        read = self._read.setdefault(batch.tag, set())
+        read = self.read.setdefault(batch.tag, set())
         absent = state.absent
         try:
-            async with aclosing(self._service.results(batch_id)) as results:
+            async with aclosing(self.service.results(batch_id)) as results:
                 async for result_id, outcome in results:
                     if result_id in names and result_id not in read:
                         read.add(result_id)
@@ -247,26 +247,33 @@ class _BatchRun:
         for result_id, name in names.items():
             if result_id not in read:
                 self._record(batch, name, absent)
-        self._batches.drop(batch)
+        self.batches.drop(batch)
 
     def _age(self, batch: Batch) -> float:
-        return max(self._polling.now() - batch.submitted, 0.0)
+        return max(self.polling.now() - batch.submitted, 0.0)
 
     def _record(self, batch: Batch, name: str, outcome: Outcome) -> None:
         """Save the outcome of a sample's request, unless the sample has a response."""
-        if isinstance(outcome, ProviderRefusedError):
-            self.refusal = self.refusal or outcome
-        record = RunRecord(name, batch.requests[name], _response(outcome))
-        failed = isinstance(record.response, Failure)
-        if self._store.requests.get(name) != record.request:
+        response: Completion | Failure
+        match outcome:
+            case Completion():
+                response = outcome
+            case CallError():
+                response = Failure.of(outcome)
+            case ProviderRefusedError():
+                response = Failure("provider_refused", str(outcome))
+                self.refusal = self.refusal or outcome
+        record = RunRecord(name, batch.requests[name], response)
+        failed = isinstance(response, Failure)
+        if self.store.requests.get(name) != record.request:
             if not failed:
-                supersede(self._store.files, [encode_record(record)])
-        elif name not in self._store.done:
-            self._store.append(record)
+                supersede(self.store.files, [encode_record(record)])
+        elif name not in self.store.done:
+            self.store.append(record)
             if failed:
-                self._failed.add(name)
-            if name in self._samples:
-                self._progress.advanced(failed=failed)
+                self.failed.add(name)
+            if name in self.samples:
+                self.progress.advanced(failed=failed)
 
     def _missing(self) -> list[str]:
         """Return the samples to submit: no response, no failure in this run, not in a batch."""
@@ -274,20 +281,20 @@ class _BatchRun:
             return []
         submitted = {
             name
-            for batch in self._batches
+            for batch in self.batches
             for name, request in batch.requests.items()
-            if self._store.requests.get(name) == request
+            if self.store.requests.get(name) == request
         }
-        finished = submitted | self._failed | self._store.done
-        return [name for name in self._samples if name not in finished]
+        finished = submitted | self.failed | self.store.done
+        return [name for name in self.samples if name not in finished]
 
     def _new_batches(self) -> Iterator[Batch]:
         """Yield batches of the missing samples, within the limits of the provider."""
-        limits = self._service.limits
+        limits = self.service.limits
         names: list[str] = []
         size = 0
         for name in self._missing():
-            request_size = self._service.size(self._system.request(self._samples[name]))
+            request_size = self.service.size(self.system.request(self.samples[name]))
             if names and (len(names) == limits.requests or size + request_size > limits.size):
                 yield self._batch(names)
                 names, size = [], 0
@@ -297,30 +304,20 @@ class _BatchRun:
             yield self._batch(names)
 
     def _batch(self, names: Sequence[str]) -> Batch:
-        requests = {name: self._store.requests[name] for name in names}
-        return Batch(secrets.token_hex(8), self._polling.now(), requests)
+        requests = {name: self.store.requests[name] for name in names}
+        return Batch(secrets.token_hex(8), self.polling.now(), requests)
 
     def _abandoned(self, what: str) -> ProviderUnavailableError:
-        if any(batch.id for batch in self._batches):
+        if any(batch.id for batch in self.batches):
             rest = "the batches go on: run again to collect the rest"
-        elif self._batches:
+        elif self.batches:
             rest = "a batch may have been submitted: run again to find out"
         else:
             rest = "no batch is left to collect: run again to submit the rest"
         return ProviderUnavailableError(
-            f"model {self._system.model.name!r}: its batch API {what}; results so far are saved, "
+            f"model {self.system.model.name!r}: its batch API {what}; results so far are saved, "
             f"and {rest}"
         )
-
-
-def _response(outcome: Outcome) -> Completion | Failure:
-    match outcome:
-        case Completion():
-            return outcome
-        case CallError():
-            return Failure.of(outcome)
-        case refusal:
-            return Failure("provider_refused", str(refusal))
 
 
 def afford(

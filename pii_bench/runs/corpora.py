@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -180,18 +179,12 @@ def mask_corpus(
     counts = MaskingCounts()
     # Values in the query that all texts share.
     shared: set[tuple[str, str]] = set()
-    # Rows that were handed to the masker and have no result yet.
-    waiting: deque[tuple[Row, Callable[[str], None]]] = deque()
-
-    def texts() -> Iterator[tuple[str | None, str]]:
-        for row, write in corpus.rows:
-            waiting.append((row, write))
-            yield row.text, (query or "") if row.query is None else row.query
-
+    # The masker may read ahead: `rows` keeps those that have no result yet.
+    asked, rows = tee(corpus.rows)
+    texts = ((row.text, (query or "") if row.query is None else row.query) for row, _ in asked)
     progress.label(f"pii-bench mask: {corpus.name}")
     progress.started(corpus.done, corpus.total)
-    for masked in maskings(texts()):
-        row, write = waiting.popleft()
+    for masked, (row, write) in zip(maskings(texts), rows, strict=True):
         if masked.failure:
             hint = "the texts before it are saved: run again to continue"
             raise MaskingError(f"{row.where}: {masked.failure} ({hint})")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
@@ -98,16 +97,6 @@ class Evaluation:
     def masked_texts(self) -> list[MaskedTextScore]:
         """The masked-text scores of the scored samples; empty for other tasks."""
         return [score.masked_text for score in self.scores if score.masked_text is not None]
-
-    @property
-    def predicted(self) -> int:
-        """Number of distinct predicted texts, summed over the samples."""
-        return sum(score.predicted for score in self.scores)
-
-    @property
-    def hallucinated(self) -> int:
-        """Number of predicted texts that do not occur in their description."""
-        return sum(score.hallucinated for score in self.scores)
 
 
 def evaluate(
@@ -309,31 +298,27 @@ class CompactScores:
         return len(self.ids)
 
     def __iter__(self) -> Iterator[SampleScore]:
-        return map(self._score, range(len(self)))
-
-    @property
-    def width(self) -> int:
-        """Number of numbers per sample."""
-        return 3 * (len(self.metrics) + len(self.counts)) + 6
-
-    def _score(self, index: int) -> SampleScore:
-        row = iter(self.numbers[self.width * index : self.width * (index + 1)])
-        metrics = {name: PRF(*islice(row, 3)) for name in self.metrics}
-        counts = {name: Counts(*map(int, islice(row, 3))) for name in self.counts}
-        predicted, hallucinated = map(int, islice(row, 2))
-        protection, retention, collateral, weighted = (
-            None if isnan(number) else number for number in row
-        )
-        left = None
-        if protection is not None and retention is not None:
-            left = MaskedTextScore(protection, retention, collateral)
-        return SampleScore(
-            id=self.ids[index],
-            status=self.statuses[index],
-            metrics=metrics,
-            counts=counts,
-            predicted=predicted,
-            hallucinated=hallucinated,
-            masked_text=left,
-            weighted_protection=weighted,
-        )
+        width = 3 * (len(self.metrics) + len(self.counts)) + 6
+        for place, sample_id in enumerate(self.ids):
+            row = self.numbers[width * place : width * (place + 1)]
+            triples = [row[start : start + 3] for start in range(0, width - 6, 3)]
+            metrics, counts = triples[: len(self.metrics)], triples[len(self.metrics) :]
+            protection, retention, collateral, weighted = (
+                None if isnan(number) else number for number in row[-4:]
+            )
+            left = None
+            if protection is not None and retention is not None:
+                left = MaskedTextScore(protection, retention, collateral)
+            yield SampleScore(
+                id=sample_id,
+                status=self.statuses[place],
+                metrics={name: PRF(*of) for name, of in zip(self.metrics, metrics, strict=True)},
+                counts={
+                    name: Counts(*map(int, of))
+                    for name, of in zip(self.counts, counts, strict=True)
+                },
+                predicted=int(row[-6]),
+                hallucinated=int(row[-5]),
+                masked_text=left,
+                weighted_protection=weighted,
+            )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.sample import applicable
 from pii_bench.errors import PiiBenchError
 from pii_bench.files import write_json
+from pii_bench.models.budget import Estimate, Range, estimate
 from pii_bench.models.calls import GuardedModel, asked_wait
 from pii_bench.models.catalog import build_batch_service, is_replay
 from pii_bench.runs.records import (
@@ -22,9 +23,10 @@ from pii_bench.runs.records import (
     total,
 )
 from pii_bench.runs.run import run_mapped, run_system
-from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_lines
+from pii_bench.runs.store import BatchesFile, RunFiles, RunStore, locked, read_responses
 from pii_bench.systems.base import close_all, fault_of
 from pii_bench.systems.plug_ins import PlugIn
+from pii_bench.systems.prompted import DrawnSystem, PromptedSystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     MapTaskSamples = Callable[[Task, Sequence[Sample]], Iterator[Response | Failure]]
 
 _LISTED_FAULTS: Final = 5
+_NOTHING: Final = Estimate(0, Range(0, 0, 0), Range(0, 0, 0), Range(0.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +80,21 @@ class Job:
         """The name shown to the user."""
         return f"{self.system.card.prompt} on {self.dataset.name}"
 
+    def responses(self) -> Iterator[RunRecord]:
+        """Yield the stored records; unreadable lines are reported when the store is opened."""
+        return read_responses(self.files.responses, unreadable=[])
+
     def without_answer(self) -> list[Sample]:
         """Return the samples without a stored response to their current request."""
         # Superseded responses count if their request is current again.
         answered = {
             record.id
             for path in (self.files.responses, self.files.superseded)
-            for record in _readable(path)
+            for record in read_responses(path, unreadable=[])
             if not isinstance(record.response, Failure)
             and record.request == self.requests.get(record.id)
         }
         return [sample for sample in self.samples if sample.id not in answered]
-
-    def unanswered(self) -> tuple[Sample, ...]:
-        """Return the samples whose request no stored run has a response to, of any dataset."""
-        samples = self.without_answer()
-        elsewhere = self.answered_elsewhere({sample.id for sample in samples})
-        return tuple(sample for sample in samples if sample.id not in elsewhere)
 
     def answered_elsewhere(self, names: Collection[str]) -> dict[str, RunRecord]:
         """Return the responses of runs on other datasets to the requests of these samples.
@@ -109,7 +110,7 @@ class Job:
         found = {}
         others = set(self.files.manifest.parent.glob("*.run.json")) - {self.files.manifest}
         for manifest in sorted(others) if wanted else ():
-            for record in _readable(RunFiles.of_manifest(manifest).responses):
+            for record in read_responses(RunFiles.of_manifest(manifest).responses, unreadable=[]):
                 if not isinstance(record.response, Failure):
                     for name in wanted.get(record.request, ()):
                         found[name] = replace(record, id=name)
@@ -140,11 +141,6 @@ class Job:
         if not requests:
             return set()
         return {sample.id for sample in self.samples if self.requests[sample.id] in requests}
-
-
-def _readable(path: Path) -> Iterator[RunRecord]:
-    """Yield the records of a file; unreadable lines are reported when the store is opened."""
-    return (record for _, record in read_lines(path, unreadable=[]))
 
 
 def ledger_of(system: System) -> Ledger | None:
@@ -264,7 +260,7 @@ def _report_faults(job: Job, progress: Progress) -> None:
     sample_ids = {sample.id for sample in job.samples}
     faults = [
         f"sample {record.id!r}: {fault}"
-        for record in _readable(job.files.responses)
+        for record in job.responses()
         if record.id in sample_ids and (fault := fault_of(record.response))
     ]
     for fault in faults[:_LISTED_FAULTS]:
@@ -318,7 +314,7 @@ def _opened(job: Job, progress: Progress, ledger: Ledger | None) -> Iterator[Run
 def _totals(job: Job, before: Totals | None) -> Totals:
     """Sum a job's responses; a cost that was known `before` is kept if nothing was added."""
     own = ledger_of(job.system)
-    totals = total(_readable(job.files.responses), own.price if own else None)
+    totals = total(job.responses(), own.price if own else None)
     if before is None or totals.price is not None:
         return totals
     with_cost = replace(totals, usd=before.usd, price=before.price)
@@ -361,7 +357,7 @@ def missing(jobs: Sequence[Job]) -> list[str]:
             where = "perhaps in batches" if job.unconfirmed else "in batches"
             failures = [
                 record.response
-                for record in _readable(job.files.responses)
+                for record in job.responses()
                 if record.id in unanswered and isinstance(record.response, Failure)
             ]
             kinds = Counter(failure.kind for failure in failures)
@@ -373,3 +369,45 @@ def missing(jobs: Sequence[Job]) -> list[str]:
             share = f"{len(unanswered)} of {len(job.samples)} samples have no answer"
             lines.append(f"{job.label}: {share}{why}; run again to {then}")
     return lines
+
+
+def estimate_jobs(
+    jobs: Sequence[Job], *, reasons: bool, batched: bool
+) -> list[tuple[Job, Estimate]]:
+    """Estimate the calls, tokens and cost of the missing responses of each job."""
+    # Two datasets may share requests; each is made once.
+    asked: set[str] = set()
+    return [(job, _estimate(job, asked, reasons=reasons, batched=batched)) for job in jobs]
+
+
+def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
+    """Add estimates; the cost is unknown if that of any is."""
+    estimates = list(estimates)
+    costs = [item.usd for item in estimates]
+    known = [usd for usd in costs if usd is not None]
+    return Estimate(
+        calls=sum(item.calls for item in estimates),
+        input_tokens=sum((item.input_tokens for item in estimates), start=Range(0, 0, 0)),
+        output_tokens=sum((item.output_tokens for item in estimates), start=Range(0, 0, 0)),
+        usd=sum(known, start=Range(0.0, 0.0, 0.0)) if len(known) == len(costs) else None,
+    )
+
+
+def _estimate(job: Job, asked: set[str], *, reasons: bool, batched: bool) -> Estimate:
+    system, ledger = job.system, ledger_of(job.system)
+    if not isinstance(system, PromptedSystem | DrawnSystem) or ledger is None:
+        return _NOTHING
+    submitted = job.in_batches() if batched else set()
+    asked.update(job.requests[name] for name in submitted)
+    samples = job.without_answer()
+    elsewhere = job.answered_elsewhere({sample.id for sample in samples})
+    samples = [
+        sample
+        for sample in samples
+        if sample.id not in elsewhere and job.requests[sample.id] not in asked
+    ]
+    asked.update(job.requests[sample.id] for sample in samples)
+    requests = (request for sample in samples for request in system.requests(sample))
+    estimated = estimate(requests, ledger.price, reasons=reasons, batched=batched)
+    # Without a call the cost is known, even if the price is not.
+    return estimated if estimated.calls else _NOTHING

@@ -11,7 +11,6 @@ import os
 import re
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from filelock import FileLock, Timeout
@@ -59,12 +58,9 @@ def locked(folder: Path, *, wait: float = 0.0) -> Iterator[None]:
     file may stay behind. Temporary files of killed processes are removed from the folder and its
     direct subfolders.
 
-    Args:
-        folder: the folder of a model or of the leaderboard.
-        wait: seconds to wait for the lock.
-
     Raises:
-        ResultsError: another run holds the lock, or the folder cannot be written.
+        ResultsError: another run holds the lock, even after `wait` seconds, or the folder cannot
+            be written.
     """
     lock = FileLock(folder / ".lock", timeout=wait)
     with writing(folder):
@@ -253,17 +249,15 @@ def supersede(files: RunFiles, lines: Iterable[bytes]) -> None:
 
 def _rewrite(path: Path, lines: list[bytes]) -> bool:
     """Replace the lines of a file; False if it has exactly these already."""
-    if all(new == old for new, old in zip_longest(lines, _raw_lines(path))):
+    if lines == list(_raw_lines(path)):
         return False
     with replacing(path) as new:
         new.writelines(lines)
     return True
 
 
-def read_lines(
-    path: Path, unreadable: list[str] | None = None
-) -> Iterator[tuple[bytes, RunRecord]]:
-    """Yield the complete lines of a run with their records; skip an incomplete last line.
+def read_responses(path: Path, unreadable: list[str] | None = None) -> Iterator[RunRecord]:
+    """Yield the records of a run; skip an incomplete last line.
 
     Args:
         path: the file of responses; it need not exist.
@@ -272,9 +266,9 @@ def read_lines(
     Raises:
         InputFileError: a complete line cannot be read.
     """
-    for raw, record in _scan(path):
+    for _, record in _scan(path):
         if isinstance(record, RunRecord):
-            yield raw, record
+            yield record
         elif unreadable is None:
             raise record
         else:

@@ -45,11 +45,10 @@ def record(response: Completion | Draws | Failure) -> RunRecord:
 def test_people_check_a_share_and_mask_what_failed() -> None:
     # 3,600 documents; a second for each is an hour. A quarter failed: 900 x 60 s = 15 h by hand.
     # Of the other 2,700 half are checked: 1,350 x 20 s = 7.5 h. 22.5 h at 10 USD are 225.
-    assumed = Assumptions(
-        documents=3600, wage=10, hand_seconds=60, review_seconds=20, review_share=0.5
-    )
+    assumed = Assumptions(documents=3600, wage=10, hand_seconds=60, review_seconds=20)
+    system = {"usd_per_document": 0.01, "seconds_per_document": 2, "failed": 0.25}
 
-    assert bill(assumed, usd_per_document=0.01, seconds_per_document=2, failed=0.25) == Bill(
+    assert bill(assumed, review_share=0.5, **system) == Bill(
         model_usd=36,
         model_hours=2,
         people_hours=22.5,
@@ -61,7 +60,7 @@ def test_people_check_a_share_and_mask_what_failed() -> None:
 
 
 def test_what_is_unknown_is_in_no_sum() -> None:
-    found = bill(Assumptions(3600, 10, 60, 20, 1), usd_per_document=None, seconds_per_document=None)
+    found = bill(Assumptions(3600, 10, 60, 20), usd_per_document=None, seconds_per_document=None)
 
     assert (found.model_usd, found.model_hours, found.total_usd, found.saved_usd) == (None,) * 4
     assert found.people_usd == 200

@@ -185,17 +185,6 @@ def test_predictions_are_kept_with_what_they_are(tmp_path: Path, dataset: Datase
     }
 
 
-def test_datasets_whose_names_differ_in_an_unsafe_character_have_files_of_their_own(
-    tmp_path: Path, dataset: Dataset
-) -> None:
-    names = ("a set", "a:set", "a-set", "a/set")
-    paths = [keep_submission(tmp_path, "acme", replace(dataset, name=n), RIGHT) for n in names]
-
-    assert len(set(paths)) == 4
-    assert {path.parent for path in paths} == {tmp_path / "submitted" / "acme"}
-    assert paths[2].name == "a-set.jsonl"
-
-
 def test_they_have_rows_of_their_own_with_the_hash_of_what_was_scored(
     tmp_path: Path, dataset: Dataset
 ) -> None:

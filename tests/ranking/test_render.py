@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.files import ResultsError
 from pii_bench.ranking.html import leaderboard_page
 from pii_bench.ranking.render import (
     summarise,
@@ -124,13 +123,6 @@ def test_each_format_is_a_file_and_the_folder_is_made(tmp_path: Path) -> None:
         "leaderboard.tex": to_latex([PUBLISHED]),
         "leaderboard.html": leaderboard_page([PUBLISHED]),
     }
-
-
-def test_files_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "results").write_text("a file")
-
-    with pytest.raises(ResultsError, match=r"results/leaderboard\.csv: cannot be written: "):
-        write_leaderboard([], tmp_path / "results")
 
 
 RAN = {("m", "naive", "single"), ("m", "naive", "multi"), ("m", "detection", "single")}

@@ -17,7 +17,7 @@ from pii_bench.models.batch import (
 )
 from pii_bench.runs.batch import Polling, run_batch
 from pii_bench.runs.records import RunRecord
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import RunFiles, RunStore, read_responses
 from tests.builders import make_sample
 from tests.fakes import FakeModel, RecordingProgress, fake_system
 
@@ -167,7 +167,7 @@ class Bench:
             )
 
     def stored(self) -> list[RunRecord]:
-        return [record for _, record in read_lines(self.files.responses)]
+        return list(read_responses(self.files.responses))
 
     def expected(self, samples: Sequence[Sample] = SAMPLES) -> list[RunRecord]:
         """Return the records of a run in which every request is answered."""

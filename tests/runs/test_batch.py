@@ -11,7 +11,7 @@ from pii_bench.models.base import CallError, Completion, Sampling
 from pii_bench.models.batch import BatchLimits
 from pii_bench.runs.batch import require_prompted
 from pii_bench.runs.records import Failure
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.store import read_responses
 from pii_bench.systems.prompted import DrawnSystem
 from tests.fakes import FakeModel, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES, START, Bench, FakeService
@@ -177,7 +177,7 @@ def change_request(bench: Bench) -> None:
 
 
 def superseded(bench: Bench) -> list[RunRecord]:
-    return [record for _, record in read_lines(bench.files.superseded)]
+    return list(read_responses(bench.files.superseded))
 
 
 def test_answers_to_changed_requests_are_stored_as_superseded(bench: Bench) -> None:

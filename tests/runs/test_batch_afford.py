@@ -10,7 +10,7 @@ from pii_bench.models.budget import Ledger
 from pii_bench.models.catalog import Price
 from pii_bench.runs.batch import afford
 from pii_bench.runs.records import Failure, RunRecord
-from pii_bench.runs.store import Batch, BatchesFile, RunStore, read_lines
+from pii_bench.runs.store import Batch, BatchesFile, RunStore, read_responses
 from tests.builders import make_sample
 from tests.fakes import FakeModel, fake_system
 
@@ -34,7 +34,7 @@ def affordable(files: RunFiles, ledger: Ledger | None) -> list[str]:
 
 
 def stored(files: RunFiles) -> dict[str, object]:
-    return {record.id: record.response for _, record in read_lines(files.responses)}
+    return {record.id: record.response for record in read_responses(files.responses)}
 
 
 @pytest.mark.parametrize("ledger", [None, Ledger(None), Ledger(PRICE)])

@@ -204,13 +204,6 @@ def test_totals_sum_the_completions_of_all_records(
     assert (totals.completions, totals.uncounted, totals.usd) == (completions, uncounted, usd)
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**5)), max_size=20))
-def test_the_order_of_the_answers_does_not_matter(counts: list[tuple[int, int]]) -> None:
-    records = [record(Completion("[]", usage=Usage(into, out))) for into, out in counts]
-
-    assert total(records, PRICE) == total(reversed(records), PRICE)
-
-
 def test_a_signature_names_all_that_a_score_depends_on() -> None:
     signature = Signature(
         dataset="demo",

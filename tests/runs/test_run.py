@@ -13,7 +13,7 @@ from pii_bench.files import ResultsError
 from pii_bench.models.base import CallError, Completion, Request, Sampling
 from pii_bench.runs.records import Failure, RunRecord
 from pii_bench.runs.run import run_system
-from pii_bench.runs.store import RunFiles, RunStore, read_lines
+from pii_bench.runs.store import RunFiles, RunStore, read_responses
 from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.runs.batch_bench import IDS, SAMPLES
 
@@ -44,7 +44,7 @@ def run(
 
 
 def stored(files: RunFiles) -> list[RunRecord]:
-    return [record for _, record in read_lines(files.responses)]
+    return list(read_responses(files.responses))
 
 
 def fail_two(request: Request) -> Completion:
@@ -92,18 +92,6 @@ def test_at_most_as_many_calls_run_at_a_time_as_allowed(files: RunFiles, concurr
     run(fake_system(model), files, concurrency=concurrency)
 
     assert model.peak == min(concurrency, len(SAMPLES))
-
-
-def test_the_stored_file_does_not_depend_on_the_order_of_the_answers(
-    files: RunFiles, tmp_path: Path
-) -> None:
-    other = RunFiles.at(tmp_path, "fake/two", "naive", "tiny")
-    last_first = FakeModel(echo, turns={name: 50 - 8 * at for at, name in enumerate(IDS)})
-
-    run(fake_system(FakeModel(echo)), files)
-    run(fake_system(last_first), other, concurrency=6)
-
-    assert files.responses.read_bytes() == other.responses.read_bytes()
 
 
 def test_a_failed_call_is_recorded_and_alone_made_again(files: RunFiles, tmp_path: Path) -> None:
@@ -165,27 +153,6 @@ def test_a_bug_is_not_hidden_as_a_failed_call(files: RunFiles) -> None:
     assert caught.group_contains(ZeroDivisionError)
 
 
-def test_a_cancelled_run_keeps_the_answers_so_far(files: RunFiles) -> None:
-    running: list[asyncio.Task[None]] = []
-
-    def answer(request: Request) -> Completion:
-        if request.sample_id == "s2":
-            running[0].cancel()
-        return echo(request)
-
-    async def start() -> None:
-        coroutine = run_system(system, SAMPLES, store, concurrency=1, progress=RecordingProgress())
-        running.append(asyncio.create_task(coroutine))
-        await running[0]
-
-    system = fake_system(FakeModel(answer, turns={"s3": 100}))
-    requests = {sample.id: system.request_hash(sample) for sample in SAMPLES}
-    with RunStore(files, requests) as store, pytest.raises(asyncio.CancelledError):
-        asyncio.run(start())
-
-    assert [record.id for record in stored(files)] == ["s1", "s2"]
-
-
 @given(cut=st.integers(min_value=0), concurrency=st.integers(min_value=1, max_value=4))
 def test_a_run_completes_a_file_that_was_cut_anywhere(
     tmp_path_factory: pytest.TempPathFactory, cut: int, concurrency: int
@@ -201,16 +168,6 @@ def test_a_run_completes_a_file_that_was_cut_anywhere(
 
     assert model.asked == IDS[kept.count(b"\n") :]
     assert files.responses.read_bytes() == whole
-
-
-def test_a_change_of_the_request_supersedes_the_stored_answers(files: RunFiles) -> None:
-    run(fake_system(FakeModel()), files)
-    old = files.responses.read_bytes()
-
-    progress = run(fake_system(FakeModel(), "self-cot"), files)
-
-    assert progress.start == (0, 6)
-    assert files.superseded.read_bytes() == old
 
 
 def test_a_request_depends_on_all_that_an_answer_depends_on() -> None:

@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -18,8 +15,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import ResultsError
 from pii_bench.models.base import Completion
 from pii_bench.runs.records import Failure, RunRecord, encode_record
-from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_lines
-from tests.cli.command import environment
+from pii_bench.runs.store import Batch, BatchesFile, RunFiles, RunStore, locked, read_responses
 from tests.full_disk import no_file_longer_than
 
 if TYPE_CHECKING:
@@ -114,16 +110,6 @@ def test_an_answer_is_kept_and_a_failed_call_only_until_the_next_run(files: RunF
 
     assert done_after_opening(files) == {"s1"}
     assert files.responses.read_bytes() == lines(ONE)
-
-
-def test_a_torn_last_line_is_dropped(files: RunFiles) -> None:
-    write_responses(files, b"")
-    whole, last = lines(ONE), lines(TWO)
-
-    for cut in range(len(last)):
-        files.responses.write_bytes(whole + last[:cut])
-        assert done_after_opening(files) == {"s1"}
-        assert files.responses.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
@@ -318,24 +304,13 @@ def test_reading_raises_at_a_broken_line_or_collects_it(files: RunFiles) -> None
     message = f"{files.responses}:2: record: 'id' is missing"
 
     with pytest.raises(InputFileError) as caught:
-        list(read_lines(files.responses))
+        list(read_responses(files.responses))
     assert str(caught.value) == message
 
     unreadable: list[str] = []
-    read = list(read_lines(files.responses, unreadable))
-    assert read == [(lines(ONE), ONE), (lines(TWO), TWO)]
+    read = list(read_responses(files.responses, unreadable))
+    assert read == [ONE, TWO]
     assert unreadable == [message]
-
-
-# Takes the lock of a folder and holds it until it is killed.
-HOLD = """
-import sys, time
-from pathlib import Path
-from pii_bench.runs.store import locked
-with locked(Path(sys.argv[1])):
-    print("locked", flush=True)
-    time.sleep(3600)
-"""
 
 
 def test_a_lock_creates_the_folder_and_is_released(tmp_path: Path) -> None:
@@ -375,26 +350,6 @@ def test_a_run_can_wait_for_a_lock(tmp_path: Path) -> None:
     assert order == ["first", "second"]
 
 
-def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
-    holder = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", HOLD, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    assert holder.stdout is not None
-    with holder, holder.stdout:
-        assert holder.stdout.readline() == "locked\n"
-        with pytest.raises(ResultsError, match="another run"), locked(tmp_path):
-            pass
-        holder.kill()
-    assert holder.returncode == -signal.SIGKILL
-
-    assert (tmp_path / ".lock").exists()
-    with locked(tmp_path):
-        pass
-
-
 def test_half_written_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     prompt = tmp_path / "naive"
     prompt.mkdir()
@@ -420,18 +375,6 @@ def test_batches_are_read_back_in_order(files: RunFiles) -> None:
 
     assert read == [Batch("00ff", 1.5, {"s2": "h2", "s1": "h1"}, "job-1"), second]
     assert list(read[0].requests) == ["s2", "s1"]
-
-
-def test_batches_can_be_dropped_during_iteration(files: RunFiles) -> None:
-    batches = BatchesFile(files)
-    for tag in ("00", "11"):
-        batches.put(Batch(tag, 1.5, {"s1": "h1"}))
-
-    for batch in batches:
-        batches.drop(batch)
-
-    assert len(batches) == 0
-    assert not files.batches.exists()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"jobs": [{}]}', '{"jobs": [{"tag": 3}]}'])

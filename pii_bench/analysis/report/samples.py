@@ -17,7 +17,7 @@ from pii_bench.models.budget import cost
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.costs import price_of
 from pii_bench.runs.evaluation import score_sample, traces_of
-from pii_bench.runs.store import read_lines
+from pii_bench.runs.store import read_responses
 from pii_bench.scorer import normalise, normalise_type
 from pii_bench.scorer.locate import locator_of
 from pii_bench.scorer.masked_text import Trace
@@ -290,7 +290,7 @@ def calls_of(run: Run) -> dict[str, list[str | int | float | None]]:
         return {}
     price = price_of(run.manifest.system.model)
     calls: dict[str, list[str | int | float | None]] = {}
-    for _, record in read_lines(run.files.responses, unreadable=[]):
+    for record in read_responses(run.files.responses, unreadable=[]):
         draws = record.completions
         if not draws:
             continue

@@ -25,7 +25,7 @@ from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.masking import mask
 from pii_bench.ranking.stored import read_run
 from pii_bench.runs.records import Manifest, RunRecord, Signature, read_manifest
-from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_lines
+from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY, RunFiles, read_responses
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
@@ -253,9 +253,9 @@ def _read_all(manifests: Iterable[Path], left_out: list[str]) -> list[StoredChat
     runs = []
     for path in sorted(manifests):
         unreadable: list[str] = []
-        lines = read_lines(RunFiles.of_manifest(path).responses, unreadable)
+        responses = read_responses(RunFiles.of_manifest(path).responses, unreadable)
         try:
-            records = {record.id: record for _, record in lines}
+            records = {record.id: record for record in responses}
             runs.append(StoredChat(read_manifest(path), records))
         except InputFileError as error:
             left_out.append(f"{error}; {MANIFEST_REMEDY}")

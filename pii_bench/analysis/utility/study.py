@@ -36,7 +36,7 @@ from pii_bench.analysis.utility.stored import (
 from pii_bench.datasets.sample import applicable
 from pii_bench.runs.jobs import Job
 from pii_bench.runs.records import RequestHashes, read_manifest
-from pii_bench.runs.store import RunFiles, locked, read_lines
+from pii_bench.runs.store import RunFiles, locked, read_responses
 from pii_bench.systems.base import close_all
 from pii_bench.tasks import Task
 
@@ -184,7 +184,7 @@ def _responses(job: Job) -> dict[str, ModelResponse]:
     """Return the stored responses of a job by sample id."""
     return {
         record.id: record.written
-        for _, record in read_lines(job.files.responses, unreadable=[])
+        for record in read_responses(job.files.responses, unreadable=[])
         if record.written is not None
     }
 
