@@ -22,7 +22,6 @@ from pii_bench.construction.derived import (
     TWIN_SETS,
     Conversation,
     conversation,
-    later_round,
     twin_kinds,
     twin_sources,
 )
@@ -153,17 +152,14 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     sample_id = marked.id
     name, _, digits = sample_id.rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
-    earlier = recorded.sets.get(name, {}).get(sample_id)
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
+        earlier = recorded.sets[name].get(sample_id)
         exact = recorded.is_joined(sample_id)
         return _recorded_terms(earlier, exact=exact) if earlier else _commission_terms(name, number)
     if name in TWIN_SETS:
-        later = later_round(recorded, number, name)
-        if earlier:
-            return _twin_terms(recorded.find(earlier.header["of"]), name, later)
-        sources = twin_sources(recorded, name) if number else []
+        sources = twin_sources(recorded, name)
         if 1 <= number <= len(sources):
-            return _twin_terms(sources[number - 1], name, later)
+            return _twin_terms(*sources[number - 1], name)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _conversation_terms(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
@@ -207,7 +203,7 @@ def _recorded_terms(earlier: Marked, *, exact: bool) -> Terms:
     )
 
 
-def _twin_terms(source: Marked, name: str, later: str) -> Terms:
+def _twin_terms(source: Marked, later: str, name: str) -> Terms:
     return Terms(
         facts=source.facts,
         allowed={},
