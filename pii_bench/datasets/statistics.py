@@ -104,28 +104,26 @@ def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
         raise InputFileError(path, f"no table of published statistics: {error}") from error
 
 
-def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """Compare the number of samples and the means with those of the paper."""
-    return [
-        Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
-        for name, label in _MEANS.items()
-    ]
-
-
-def compare_types(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """Compare the number of entities of each type with that of the paper."""
-    return [
-        Comparison(pii_type, ours.types[pii_type], paper.types[pii_type] if paper else None)
-        for pii_type in PiiType
-    ]
+def compare(ours: Statistics, paper: Statistics | None) -> dict[str, list[Comparison]]:
+    """Compare the means `per sample`, and the `entities` of each type, with those of the paper."""
+    return {
+        "per sample": [
+            Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
+            for name, label in _MEANS.items()
+        ],
+        "entities": [
+            Comparison(pii_type, count, paper.types[pii_type] if paper else None)
+            for pii_type, count in ours.types.items()
+        ],
+    }
 
 
 def to_markdown(ours: Statistics, paper: Statistics | None) -> str:
     """Format a table of means, a table of types, and the number of categories."""
-    columns = ("ours", "paper", "difference") if paper else ("ours",)
+    compared = compare(ours, paper)
     means = [
         [row.name, _figure(row.ours), _figure(row.paper), _percentage(row.difference)]
-        for row in compare_means(ours, paper)
+        for row in compared["per sample"]
     ]
     types = [
         [
@@ -134,8 +132,9 @@ def to_markdown(ours: Statistics, paper: Statistics | None) -> str:
             _with_share(row.paper, paper),
             _percentage(row.difference),
         ]
-        for row in compare_types(ours, paper)
+        for row in compared["entities"]
     ]
+    columns = ("ours", "paper", "difference") if paper else ("ours",)
     return "\n\n".join(
         [
             _table(means, ("per sample", *columns)),
