@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pii_bench.errors import InputFileError, MissingExtraError
+from pii_bench.errors import MissingExtraError
 from pii_bench.files import DATA
 
 if TYPE_CHECKING:
@@ -220,15 +220,8 @@ def _country(record: dict[str, Any], split: Split) -> Country:
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read a file of values.
-
-    Raises:
-        InputFileError: the file is missing or is not TOML.
-    """
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputFileError(path, f"no pool of values: {error}") from error
+    """Read a TOML file of values."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import re
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_bench.construction.people import Fact, Profile
+from pii_bench.construction.pools import City, Country, Occupation, Pools, Schooling
 from pii_bench.construction.rules import (
     RELATION_RULES,
     RELATIONS,
@@ -16,13 +19,42 @@ from pii_bench.construction.rules import (
     number,
     relation_conflicts,
 )
+from pii_bench.construction.values import Draw
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
-from tests.construction.world import person
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pii_bench.construction.people import Profile
+LUND = City("Lund", ("Kungshuset",), ("Lund University",))
+SWEDEN = Country(
+    name="Sweden",
+    nationality="Swedish",
+    phone="+46",
+    currency="SEK {}",
+    per_usd=10.0,
+    locales=("sv_SE",),
+    agencies=("Skatteverket", "Land Registry"),
+    parties=("Centre Party",),
+    streets=("Storgatan {n}",),
+    cities={"Lund": LUND},
+)
+POOLS = Pools(
+    split="test",
+    countries={"Sweden": SWEDEN},
+    cultures={},
+    occupations={
+        "porter": Occupation("porter", education=1, low=1000, high=2000, age=18),
+        "surgeon": Occupation("surgeon", education=5, low=8000, high=12000, age=30),
+    },
+    education_levels={
+        "secondary school": Schooling("secondary school", rank=1, age=18),
+        "bachelor's degree": Schooling("bachelor's degree", rank=3, age=21),
+        "doctorate": Schooling("doctorate", rank=5, age=26),
+    },
+    degrees={"BSc in Geology": Schooling("BSc in Geology", rank=3, age=21)},
+    genders={"woman": "she", "man": "he"},
+    lists={},
+)
 
 # By rule: other facts, a fact that conflicts with them, and one that just does not.
 ROWS_OF_RULE: dict[str, list[tuple[str, str, str]]] = {
@@ -98,6 +130,16 @@ ROWS_OF_RULE: dict[str, list[tuple[str, str, str]]] = {
 }
 RULE_NAMED = {rule.__name__: rule for rule in RULES}
 ROWS = [(rule, *row) for rule, rows in ROWS_OF_RULE.items() for row in rows]
+
+
+def person(*facts: tuple[str, str], subject: str = "A", pronoun: str = "she") -> Profile:
+    """Return a person in Lund with facts of (category, value), or ("Date: job-start", value)."""
+    draw = Draw(Random(1), POOLS, SWEDEN, LUND, pronoun, "japanese", 3000.0)
+    own = []
+    for name, value in facts:
+        category, _, facet = name.partition(": ")
+        own.append(Fact(category, facet, value))
+    return Profile(subject, tuple(own), draw)
 
 
 def person_with(*facts: str) -> Profile:
