@@ -126,8 +126,13 @@ def version(
     """Return the version of one sample; the arguments are those of `versions`."""
     if rate is None:
         rate = KINDS[kind].rate
-    source = {"seed": seed, "dataset": dataset, "source": sample.id}
-    perturbation = {"kind": kind, "rate": rate, **source}
+    perturbation = {
+        "kind": kind,
+        "rate": rate,
+        "seed": seed,
+        "dataset": dataset,
+        "source": sample.id,
+    }
     tolerated = Counter(problem.rule for problem in sample_problems(sample))
     unfit = Unfit.UNCHANGED
     for attempt in range(TRIES):
@@ -194,7 +199,11 @@ def _rewrite_query(query: str, new_values: Mapping[str, str], rewrite: Rewrite |
 
 def _each_piece(change: Change) -> Callable[[Sample, Random, float], Rewrite]:
     """Change every piece in the same way."""
-    return lambda _, random, rate: lambda text, _: change(text, random, rate)
+
+    def start(_: Sample, random: Random, rate: float) -> Rewrite:
+        return lambda text, _: change(text, random, rate)
+
+    return start
 
 
 def _unusual_names(sample: Sample, random: Random, rate: float) -> Rewrite:

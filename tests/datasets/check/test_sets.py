@@ -333,18 +333,6 @@ def test_the_search_finds_all_texts_near_to_an_earlier_one(texts: list[str]) -> 
     assert [right for _, right, _ in others] == sorted({right for _, right in near - ignored})
 
 
-def test_each_of_many_similar_texts_is_reported_once() -> None:
-    samples = [
-        build(f"the tide gauge {n} drifted and nobody caught it at the old port", sample_id=str(n))
-        for n in range(3000)
-    ]
-
-    found = list(duplicate_problems([samples]))
-
-    assert [problem.sample_id for _, problem in found] == [str(n) for n in range(1, 3000)]
-    assert {problem.reason for _, problem in found} == {"0.56 of its word 5-grams are those of 0"}
-
-
 def test_a_5_gram_of_many_texts_counts_only_with_the_first_of_them() -> None:
     shared = "all calls are recorded for training"  # two 5-grams
     texts = [f"{shared} {n} a{n} b{n} c{n}" for n in range(1001)]
