@@ -165,8 +165,12 @@ def _of_split(names: Iterable[str], split: Split) -> tuple[str, ...]:
     This depends on the name only, because lists of several cultures and pronouns contain the same
     names.
     """
-    digests = [(name, hashlib.sha256(name.encode()).digest()) for name in names]
-    return tuple(name for name, hashed in digests if (hashed[-1] % 3 == 0) == (split == "train"))
+    chosen: list[str] = []
+    for name in names:
+        is_train = hashlib.sha256(name.encode()).digest()[-1] % 3 == 0
+        if is_train == (split == "train"):
+            chosen.append(name)
+    return tuple(chosen)
 
 
 @cache

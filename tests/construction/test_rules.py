@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,16 +13,11 @@ from pii_bench.construction.rules import (
     RULES,
     Relation,
     conflicts,
-    kilograms,
-    metres,
     number,
     relation_conflicts,
 )
 from pii_bench.construction.values import Draw
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LUND = City("Lund", ("Kungshuset",), ("Lund University",))
 SWEDEN = Country(
@@ -253,22 +247,11 @@ def test_one_age_allows_a_possible_age_of_the_other_person(
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "expected"),
-    [
-        (number, "41 days", 41),
-        (number, "6.85%", 6.85),
-        (number, "Rp 1,200,000", 1_200_000),
-        (number, "₹1,20,000", 120_000),
-        (metres, "180 cm", 1.8),
-        (metres, "5'10\"", 1.778),  # 70 inches of 0.0254 m
-        (kilograms, "64 kg", 64),
-        (kilograms, "150 lbs", 68.03),
-    ],
+    ("text", "expected"),
+    [("41 days", 41), ("6.85%", 6.85), ("Rp 1,200,000", 1_200_000), ("₹1,20,000", 120_000)],
 )
-def test_values_are_parsed_in_metric_and_american_units(
-    parse: Callable[[str], float], text: str, expected: float
-) -> None:
-    assert parse(text) == pytest.approx(expected, rel=1e-4)
+def test_numbers_are_parsed(text: str, expected: float) -> None:
+    assert number(text) == expected
 
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
