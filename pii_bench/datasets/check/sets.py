@@ -18,7 +18,7 @@ from pii_bench.datasets.sample import perturbation_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample, Subject
 
@@ -273,46 +273,43 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
                 reason = f"the description is that of {other.id}"
                 yield file, Problem(sample.id, "duplicate", reason)
     distinct = list(first.values())
-
-    def ignore(left: int, right: int) -> bool:
-        return _are_kin(distinct[left][1], distinct[right][1])
-
-    texts = (blanked(sample) for _, sample in distinct)
-    for left, right, overlap in near_earlier(texts, ignore):
-        file, sample = distinct[right]
-        reason = f"{overlap:.2f} of its word 5-grams are those of {distinct[left][1].id}"
-        yield file, Problem(sample.id, "near-duplicate", reason)
+    for number, near in near_earlier(blanked(sample) for _, sample in distinct):
+        file, sample = distinct[number]
+        for earlier, overlap in near.items():
+            other = distinct[earlier][1]
+            if not _are_kin(sample, other):
+                reason = f"{overlap:.2f} of its word 5-grams are those of {other.id}"
+                yield file, Problem(sample.id, "near-duplicate", reason)
+                break
 
 
 def near_earlier(
-    texts: Iterable[str],
-    ignore: Callable[[int, int], bool] | None = None,
-    limit: float = NEAR,
-) -> Iterator[tuple[int, int, float]]:
-    """Yield (earlier text, text, overlap) for each text that is near to an earlier one.
+    texts: Iterable[str], limit: float = NEAR
+) -> Iterator[tuple[int, dict[int, float]]]:
+    """Yield each text that is near to earlier ones, with these and their overlaps, by number.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
     coefficient), near above `limit`. A text of fewer than five words is near to none. A 5-gram that
-    occurs in more than `_MOST_COMPARED` texts counts only with the first of them. `ignore` says
-    whether to skip a pair of texts, given the earlier one first.
+    occurs in more than `_MOST_COMPARED` texts counts only with the first of them.
     """
     texts_of_gram: defaultdict[int, list[int]] = defaultdict(list)
     sizes: list[int] = []
-    for text, words in enumerate(texts):
+    for number, text in enumerate(texts):
         # Hashes, because the words themselves would need gigabytes for 100,000 texts.
-        grams = set(map(hash, word_grams(words)))
+        grams = set(map(hash, word_grams(text)))
         sizes.append(len(grams))
         shared: Counter[int] = Counter()
         for gram in grams:
             earlier = texts_of_gram[gram]
             shared.update(earlier)
             if len(earlier) < _MOST_COMPARED:
-                earlier.append(text)
-        for other, count in sorted(shared.items()):
-            overlap = count / min(sizes[other], sizes[text])
-            if overlap > limit and not (ignore and ignore(other, text)):
-                yield other, text, overlap
-                break
+                earlier.append(number)
+        overlaps = {
+            other: shared[other] / min(sizes[other], len(grams)) for other in sorted(shared)
+        }
+        near = {other: overlap for other, overlap in overlaps.items() if overlap > limit}
+        if near:
+            yield number, near
 
 
 def word_grams(text: str) -> set[tuple[str, ...]]:
