@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -236,8 +235,7 @@ def _format_conversation(brief: Conversation) -> str:
     )
 
 
-@cache
-def _joined() -> tuple[tuple[str, ...], ...]:
+def _joined() -> list[tuple[str, ...]]:
     """Draw the ids of the five texts of each conversation; each text is used at most once."""
     random = Random(f"{SEED}/distract")
     left: dict[str, list[int]] = {}
@@ -251,7 +249,7 @@ def _joined() -> tuple[tuple[str, ...], ...]:
         group += [f"multi-{left['multi'].pop(0):04d}" for _ in range(several)]
         random.shuffle(group)
         groups.append(tuple(group))
-    return tuple(groups)
+    return groups
 
 
 def _rename_tags(text: str, new_tags: Mapping[str, str]) -> str:

@@ -278,6 +278,7 @@ def _foreign_places(_: Sample, random: Random, rate: float) -> Rewrite:
 def _foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
     """Replace common words by those of another language."""
     words = _table()["words"]
+    common = re.compile(rf"\b(?:{'|'.join(words['same'])})\b", re.IGNORECASE)
     language = random.randrange(len(words["languages"]))
 
     def translate(match: re.Match[str]) -> str:
@@ -289,12 +290,7 @@ def _foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
             return translation[0].upper() + translation[1:]
         return translation
 
-    return lambda text, _: _common_words().sub(translate, text)
-
-
-@cache
-def _common_words() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(_table()['words']['same'])})\b", re.IGNORECASE)
+    return lambda text, _: common.sub(translate, text)
 
 
 @cache
