@@ -27,19 +27,6 @@ _BATCH_SIZE: Final = 4096
 _SEPARATOR: Final = re.compile(r"[\s,]*")
 
 
-def read_rows(path: Path, bad: BadLines) -> Rows:
-    """Yield (1-based line, row) of a file with one of the suffixes of `ROWS`.
-
-    In CSV the line is the last one of the row, in Parquet the number of the row. Rows that are
-    not objects are skipped and added to `bad`.
-
-    Raises:
-        InputFileError: the file cannot be read or is truncated.
-        MissingExtraError: pyarrow is not installed.
-    """
-    return ROWS[path.suffix.lower()](path, bad)
-
-
 def csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the last line and the cells of each row; blank lines are skipped."""
     # The default limit of 131,072 characters is too small for some texts.
@@ -152,4 +139,8 @@ ROWS: Final[Mapping[str, Callable[[Path, BadLines], Rows]]] = {
     ".csv": _csv,
     ".parquet": _parquet,
 }
-"""Readers of files by suffix."""
+"""By suffix, readers that yield (1-based line, row); rows that are no objects are added to `bad`.
+
+In CSV the line is the last one of the row, in Parquet the number of the row. They raise
+InputFileError if the file cannot be read or is truncated, MissingExtraError without pyarrow.
+"""

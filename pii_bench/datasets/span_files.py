@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 from pii_bench.datasets.foreign import SUBJECT
-from pii_bench.datasets.rows import ROWS, read_rows
+from pii_bench.datasets.rows import ROWS
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import BadLines, RecordError, decode, get, get_objects, open_binary
@@ -177,8 +177,8 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
     rows = documents = 0
     for path in _files(source):
         misfits.path = path
-        read = read_rows if path.suffix.lower() in ROWS else _read_columns
-        for line, row in read(path, misfits):
+        read_rows = ROWS.get(path.suffix.lower(), _read_columns)
+        for line, row in read_rows(path, misfits):
             rows += 1
             reasons: list[str] = []
             try:
