@@ -21,7 +21,7 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -167,13 +167,6 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
     """
     span_format = SPAN_FORMATS[source.format]
     labels = source.labels
-
-    @cache
-    def canonical(label: str) -> str:
-        if not _LABEL.fullmatch(label):
-            raise RecordError("a label that is no name")
-        return name_in(labels, label) or label
-
     rows = documents = 0
     for path in _files(source):
         misfits.path = path
@@ -185,7 +178,9 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
                 if not _passes_filters(row, path, source, span_format.language):
                     continue
                 text, spans = span_format.parse(row, reasons)
-                labelled = sorted({(start, end, canonical(label)) for start, end, label in spans})
+                labelled = sorted(
+                    {(start, end, _canonical(label, labels)) for start, end, label in spans}
+                )
             except RecordError as error:
                 misfits.add(line, str(error))
                 continue
@@ -195,6 +190,13 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
             yield Document(f"{source.format}-{rows:06d}", text, tuple(labelled))
     if not documents:
         raise InputFileError(source.path, _nothing_fits(source, misfits))
+
+
+def _canonical(label: str, labels: Mapping[str, Meaning]) -> str:
+    """Return the taxonomy's spelling of a label, or an unknown label as it is."""
+    if not _LABEL.fullmatch(label):
+        raise RecordError("a label that is no name")
+    return name_in(labels, label) or label
 
 
 def _nothing_fits(source: SpanSource, misfits: Misfits) -> str:
