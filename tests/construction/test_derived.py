@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pii_bench.construction import derived
 from pii_bench.construction.derived import (
     TRAIN_TWINS,
     conversation,
@@ -159,7 +158,8 @@ def test_a_conversation_joins_five_texts_with_new_tags() -> None:
 
 
 def test_no_text_is_in_two_conversations() -> None:
-    joined = [sample_id for group in derived._joined() for sample_id in group]
+    texts = recorded(*SINGLES, *PAIRS)
+    joined = [text_id for number in range(1, 201) for text_id in conversation(texts, number).joined]
 
     assert len(joined) == len(set(joined)) == 1000
     people = sum(1 + sample_id.startswith("multi") for sample_id in joined)
