@@ -303,8 +303,10 @@ _TIME_FORMATS: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%I %p")
 _LONG_NUMBER: Final = re.compile(r"(?P<code>\+\d{1,3}[ -])?\(?\d[\d ()-]{6,}\d")
 
 
-def other_date(text: str, random: Random) -> str:
-    """Return the same date or time in another format; other texts unchanged."""
+def other_date(text: str, random: Random, rate: float) -> str:
+    """Return a share of the dates and times in another format; other texts unchanged."""
+    if random.random() >= rate:
+        return text
     if (day := read_date(text)) is not None:
         return _choose_other(text, _date_forms(day), random)
     if (at := read_time(text)) is not None:
@@ -312,11 +314,13 @@ def other_date(text: str, random: Random) -> str:
     return text
 
 
-def other_number(text: str, random: Random) -> str:
-    """Return the same amount, percentage or long number in another format.
+def other_number(text: str, random: Random, rate: float) -> str:
+    """Return a share of the amounts, percentages and long numbers in another format.
 
     Amounts in words and short numbers, such as "five euros" and "32", are unchanged.
     """
+    if random.random() >= rate:
+        return text
     if (amount := parse_amount(text)) is not None:
         # "Rs.50" has no cents.
         has_cents = re.search(r"(?<=\d)\.\d{1,2}\D*$", text) is not None
@@ -406,21 +410,13 @@ def _parse(text: str, formats: Iterable[str]) -> dt.datetime | None:
     return None
 
 
-def _change_dates(text: str, random: Random, rate: float) -> str:
-    return other_date(text, random) if random.random() < rate else text
-
-
-def _change_numbers(text: str, random: Random, rate: float) -> str:
-    return other_number(text, random) if random.random() < rate else text
-
-
 KINDS: Final[Mapping[str, Kind]] = {
     "names": Kind(
         "unusual names: rare, hyphenated, made of words, other scripts", 1, _unusual_names
     ),
     "addresses": Kind("streets and cities of another language", 1, _foreign_places),
-    "dates": Kind("dates and times in another format", 1, _each_piece(_change_dates)),
-    "numbers": Kind("amounts and long numbers in another format", 1, _each_piece(_change_numbers)),
+    "dates": Kind("dates and times in another format", 1, _each_piece(other_date)),
+    "numbers": Kind("amounts and long numbers in another format", 1, _each_piece(other_number)),
     "foreign-words": Kind(
         "common words of another language",
         0.5,
