@@ -75,11 +75,6 @@ class DatasetCard:
     pins: Mapping[str, Pin]
 
 
-def card_path(data: Path, name: str) -> Path:
-    """Return the path of a card."""
-    return data / f"{name}.card.json"
-
-
 def read_card(path: Path) -> DatasetCard:
     """Read a card.
 
@@ -127,7 +122,7 @@ class Entry:
     @property
     def card_path(self) -> Path:
         """The file of the card."""
-        return card_path(DATA, self.card)
+        return DATA / f"{self.card}.card.json"
 
     def path_in(self, data: Path) -> Path:
         """Return the path of the file in another data folder."""

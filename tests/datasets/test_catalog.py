@@ -14,7 +14,6 @@ from pii_bench.datasets.catalog import (
     Dataset,
     Entry,
     Pin,
-    card_path,
     load_dataset,
     load_datasets,
     open_dataset,
@@ -37,14 +36,13 @@ if TYPE_CHECKING:
 def test_a_written_card_is_read_back(tmp_path: Path) -> None:
     pins = {"train": Pin(2, 3, 5, "ab"), "dev": Pin(1, 1, 1, "cd")}
     card = make_card(name="größe", pins=pins)
-    path = card_path(tmp_path, "toy")
+    path = tmp_path / "toy.card.json"
 
     write_json(path, card)
 
-    assert path == tmp_path / "toy.card.json"
     assert read_card(path) == card
     with pytest.raises(InputFileError, match=r"gone\.card\.json: no card of a dataset: No such"):
-        read_card(card_path(tmp_path, "gone"))
+        read_card(tmp_path / "gone.card.json")
 
 
 def test_a_pin_counts_samples_subjects_and_entities(tmp_path: Path) -> None:
