@@ -189,12 +189,15 @@ def _rewrite_query(query: str, new_values: Mapping[str, str], rewrite: Rewrite |
     """Replace the values that a query quotes, and rewrite its other words if asked to."""
     # The longest first, so that a value that contains another is replaced as a whole.
     values = "|".join(re.escape(text) for text in sorted(new_values, key=len, reverse=True))
-    # Every second part is a value.
     parts = re.split(rf"(?<!\w)({values})(?!\w)", query) if values else [query]
-    parts[1::2] = [new_values[value] for value in parts[1::2]]
-    if rewrite is not None:
-        parts[::2] = [rewrite(words, None) for words in parts[::2]]
-    return "".join(parts)
+    new = ""
+    for place, part in enumerate(parts):
+        # Every second part is a value.
+        if place % 2:
+            new += new_values[part]
+        else:
+            new += rewrite(part, None) if rewrite else part
+    return new
 
 
 def _each_piece(change: Change) -> Callable[[Sample, Random, float], Rewrite]:
