@@ -265,7 +265,9 @@ def open_dataset(source: str) -> DatasetStream:
         # All entities count as those of one person, so Strict-F1 is defined.
         return DatasetStream(name, source, sha256, faults, lambda: iter(samples))
     path, prefixes = Path(source), (*FOREIGN_FORMATS, *SPAN_FORMATS)
-    if path.suffix != ".jsonl" and path.name == source and not os.path.exists(path):  # noqa: PTH110 -- any name
+    # `path.exists` would raise if the name is too long for a file.
+    exists = os.path.exists(path)  # noqa: PTH110
+    if path.suffix != ".jsonl" and path.name == source and not exists:
         names = [*DATASETS, *(f"{prefix}:PATH" for prefix in prefixes), "PATH.jsonl"]
         raise UnknownNameError("dataset", source, names)
     sha256 = sha256_of(path)

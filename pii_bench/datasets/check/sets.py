@@ -304,10 +304,11 @@ def near_earlier(
             shared.update(earlier)
             if len(earlier) < _MOST_COMPARED:
                 earlier.append(number)
-        overlaps = {
-            other: shared[other] / min(sizes[other], len(grams)) for other in sorted(shared)
-        }
-        near = {other: overlap for other, overlap in overlaps.items() if overlap > limit}
+        near: dict[int, float] = {}
+        for other in sorted(shared):
+            overlap = shared[other] / min(sizes[other], len(grams))
+            if overlap > limit:
+                near[other] = overlap
         if near:
             yield number, near
 
