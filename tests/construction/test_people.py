@@ -28,8 +28,8 @@ TYPES = [PiiType(name) for name, count in DRAWN.items() for _ in range(count)]
 EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
 
 
-def census(seed: int = 1) -> Census:
-    return Census(load_pools("test"), Random(seed))
+def census() -> Census:
+    return Census(load_pools("test"), Random(1))
 
 
 def singles(count: int, *, alias: bool = False) -> list[Profile]:
