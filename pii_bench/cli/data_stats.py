@@ -9,13 +9,7 @@ from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json, report
 from pii_bench.datasets.catalog import ALL, load_datasets
 from pii_bench.datasets.publish import README, replace_block
-from pii_bench.datasets.statistics import (
-    compare_means,
-    compare_types,
-    measure,
-    published_statistics,
-    to_markdown,
-)
+from pii_bench.datasets.statistics import compare, measure, published_statistics, to_markdown
 from pii_bench.errors import PiiBenchError
 
 if TYPE_CHECKING:
@@ -65,7 +59,7 @@ def run(arguments: argparse.Namespace) -> bool:
 
 
 def _records(ours: Statistics, paper: Statistics | None) -> Iterator[dict[str, object]]:
-    for table, compared in (("per sample", compare_means), ("entities", compare_types)):
-        for row in compared(ours, paper):
+    for table, rows in compare(ours, paper).items():
+        for row in rows:
             yield {"table": table, **asdict(row), "difference": row.difference}
     yield {"table": "categories", "name": "categories", "ours": ours.categories}

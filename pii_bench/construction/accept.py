@@ -22,7 +22,6 @@ from pii_bench.construction.derived import (
     TWIN_SETS,
     Conversation,
     conversation,
-    later_round,
     twin_kinds,
     twin_sources,
 )
@@ -75,7 +74,7 @@ class Terms:
         chars: length of the description; None for twins, which have none.
         header: the header to record with the text.
         needs: range of the number of related entities; likewise `query_chars`.
-        registers: allowed kinds of text in the header; empty if the header needs none.
+        has_register: True if the header must name the kind of text.
         exact: True if `allowed` applies to all values, not only to names and numbers.
         any_form: True if names may be in another script, and numbers grouped or broken.
         waived: rules that do not apply to the samples.
@@ -88,7 +87,7 @@ class Terms:
     header: Mapping[str, str]
     needs: tuple[int, int] = (1, 3)
     query_chars: tuple[int, int] = (60, 420)
-    registers: tuple[str, ...] = ()
+    has_register: bool = False
     exact: bool = False
     any_form: bool = False
     waived: frozenset[str] = frozenset()
@@ -124,7 +123,7 @@ def _accept_one(marked: Marked, recorded: Recorded, rivals: Rivals) -> Verdict:
     except _UnknownError as error:
         problem = Problem(marked.id, "commission", str(error))
         return Verdict(marked.id, (problem,), chars=0, wanted=0)
-    register = {"register": marked.header.get("register", "")} if terms.registers else {}
+    register = {"register": marked.header.get("register", "")} if terms.has_register else {}
     completed = replace(marked, header={**register, **terms.header})
     problems = list(_terms_problems(marked, terms))
     # A text with other problems may have no samples.
@@ -153,17 +152,14 @@ def _terms(marked: Marked, recorded: Recorded) -> Terms:
     sample_id = marked.id
     name, _, digits = sample_id.rpartition("-")
     number = int(digits) if digits.isdecimal() else 0
-    earlier = recorded.sets.get(name, {}).get(sample_id)
     if name in ORDERS and 1 <= number <= ORDERS[name].size:
+        earlier = recorded.sets[name].get(sample_id)
         exact = recorded.is_joined(sample_id)
         return _recorded_terms(earlier, exact=exact) if earlier else _commission_terms(name, number)
     if name in TWIN_SETS:
-        later = later_round(recorded, number, name)
-        if earlier:
-            return _twin_terms(recorded.find(earlier.header["of"]), name, later)
-        sources = twin_sources(recorded, name) if number else []
+        sources = twin_sources(recorded, name)
         if 1 <= number <= len(sources):
-            return _twin_terms(sources[number - 1], name, later)
+            return _twin_terms(*sources[number - 1], name)
     if name == "distract" and 1 <= number <= CONVERSATIONS:
         return _conversation_terms(conversation(recorded, number))
     if name == FRONTIER and 1 <= number <= FRONTIER_SIZE:
@@ -189,7 +185,7 @@ def _commission_terms(name: str, number: int) -> Terms:
             "chars": str(brief.chars),
             "facts": _format_facts(facts),
         },
-        registers=tuple(load_voices().registers),
+        has_register=True,
     )
 
 
@@ -202,12 +198,12 @@ def _recorded_terms(earlier: Marked, *, exact: bool) -> Terms:
         kinds=tuple(query.kind for query in earlier.queries),
         chars=int(earlier.header.get("chars", len(resolved.text))),
         header={key: value for key, value in earlier.header.items() if key != "register"},
-        registers=tuple(load_voices().registers),
+        has_register=True,
         exact=exact,
     )
 
 
-def _twin_terms(source: Marked, name: str, later: str) -> Terms:
+def _twin_terms(source: Marked, later: str, name: str) -> Terms:
     return Terms(
         facts=source.facts,
         allowed={},
@@ -256,7 +252,7 @@ def _frontier_terms(marked: Marked, brief: FrontierCommission) -> Terms:
         },
         needs=(0, len(facts)),
         query_chars=(40, 700),
-        registers=tuple(load_voices().registers),
+        has_register=True,
         any_form="forms" in brief.reasons,
     )
 
@@ -319,9 +315,9 @@ def _mark_problems(name: str, resolved: Resolved, terms: Terms) -> Iterator[Prob
 
 def _text_problems(marked: Marked, text: str, terms: Terms, chars: int) -> Iterator[Problem]:
     """Find an unknown `register`, a wrong `length`, and `markup`."""
-    register = marked.header.get("register", "")
-    if terms.registers and register not in terms.registers:
-        reason = f"{register!r} is no kind of text; there are {', '.join(sorted(terms.registers))}"
+    register, registers = marked.header.get("register", ""), load_voices().registers
+    if terms.has_register and register not in registers:
+        reason = f"{register!r} is no kind of text; there are {', '.join(sorted(registers))}"
         yield Problem(marked.id, "register", reason)
     least, most = round(chars * 0.8), round(chars * 1.2)
     if not least <= len(text) <= most:

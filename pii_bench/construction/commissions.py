@@ -180,9 +180,9 @@ def commission(order: Order, number: int) -> Commission:
     theme = _theme(voices, types, random)
     profiles, relation = _people(order, types, voices.themes[theme].facts, random)
     facts = {
-        f"{subject}{number}": fact
+        f"{subject}{place}": fact
         for subject, profile in profiles.items()
-        for number, fact in enumerate(profile.facts, start=1)
+        for place, fact in enumerate(profile.facts, start=1)
     }
     facts_to_mean = len(facts) * order.round_size / sum(order.round_types.values())
     person = random.choice(voices.people_of(writer, theme))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, SEED, numbers_of
 from pii_bench.construction.marked import OPENING, resolve
 from pii_bench.datasets.check.sets import LATER
-from pii_bench.errors import PiiBenchError
+from pii_bench.files import read_text
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pii_bench.construction.marked import Marked, MarkedQuery
     from pii_bench.construction.recorded import Recorded
 
-TWINS_PER_SOURCE: Final = 200
+TWINNED_TEXTS: Final = 400
 CONVERSATIONS: Final = 200
 TWINS: Final = "twins"
 TRAIN_TWINS: Final = "train-twins"
@@ -44,10 +43,6 @@ class TwinRound:
     texts: int
     later: str = ""
 
-    def of(self, recorded: Recorded) -> list[Marked]:
-        """Return the texts, in order."""
-        return [text for _, text in sorted(recorded.sets[self.source].items())][: self.texts]
-
 
 ROUNDS: Final[Mapping[str, tuple[TwinRound, ...]]] = {
     TRAIN_TWINS: (
@@ -69,46 +64,23 @@ _ASKED: Final = 3
 _TEXTS_SHARE: Final = 0.86
 
 
-def twin_sources(recorded: Recorded, name: str = TWINS) -> list[Marked]:
-    """Return the texts that get twins, in order.
+def twin_sources(recorded: Recorded, name: str = TWINS) -> list[tuple[Marked, str]]:
+    """Return the texts that get twins, in order, each with the suffix of its round.
 
-    For training and dev, these are the texts of `ROUNDS`. For the test, these are 200 texts of
-    single and 200 of multi: those listed in `TWINNED`, or without that file, a random choice. The
-    list keeps the choice stable when texts are corrected.
-
-    A text qualifies if it has two facts for a second query that the first does not need. Texts
-    about two people are preferred if the other person has facts of the same categories with
-    different values.
+    For the test, these are the texts that `TWINNED` lists, so that the choice stays the same when
+    texts are corrected.
 
     Raises:
-        PiiBenchError: a set is incomplete, or too few of its texts qualify.
+        InputFileError: there is no list.
     """
-    if name in ROUNDS:
-        return [text for own in ROUNDS[name] for text in own.of(recorded)]
-    listed = recorded.folder / TWINNED
-    if listed.exists():
-        return [recorded.find(text_id) for text_id in listed.read_text(encoding="utf-8").split()]
-    chosen: list[Marked] = []
-    for source in ("single", "multi"):
-        own = recorded.sets[source]
-        if len(own) < ORDERS[source].size:
-            raise PiiBenchError(f"{source}: {len(own)} of {ORDERS[source].size} texts are recorded")
-        order = Random(f"{SEED}/twins/{source}").sample(sorted(own), len(own))
-        candidates = [own[key] for key in order if _has_second(own[key])]
-        candidates.sort(key=_can_be_turned, reverse=True)
-        if len(candidates) < TWINS_PER_SOURCE:
-            raise PiiBenchError(f"{source}: only {len(candidates)} texts can have twins")
-        chosen += sorted(candidates[:TWINS_PER_SOURCE], key=lambda marked: marked.id)
-    return chosen
-
-
-def later_round(recorded: Recorded, number: int, name: str) -> str:
-    """Return the suffix of the round that a number belongs to, or "" for the first round."""
-    for own in ROUNDS.get(name, ()):
-        number -= len(own.of(recorded))
-        if number <= 0:
-            return own.later
-    return ""
+    if name == TWINS:
+        ids = read_text(recorded.folder / TWINNED).split()
+        return [(recorded.find(text_id), "") for text_id in ids]
+    return [
+        (text, twin_round.later)
+        for twin_round in ROUNDS[name]
+        for _, text in sorted(recorded.sets[twin_round.source].items())[: twin_round.texts]
+    ]
 
 
 def twin_kinds(source: Marked, name: str = TWINS, later: str = "") -> tuple[str, ...]:
@@ -164,9 +136,8 @@ def twin_sheet(recorded: Recorded, portion: int, name: str = TWINS) -> str:
     sources = twin_sources(recorded, name)
     commissions = []
     for number in numbers_of(portion, len(sources)):
-        source = sources[number - 1]
+        source, later = sources[number - 1]
         queries = list(source.queries)
-        later = later_round(recorded, number, name)
         if later:
             for twin in recorded.sets[name].values():
                 if twin.header["of"] == source.id:
@@ -264,8 +235,7 @@ def _format_conversation(brief: Conversation) -> str:
     )
 
 
-@cache
-def _joined() -> tuple[tuple[str, ...], ...]:
+def _joined() -> list[tuple[str, ...]]:
     """Draw the ids of the five texts of each conversation; each text is used at most once."""
     random = Random(f"{SEED}/distract")
     left: dict[str, list[int]] = {}
@@ -279,7 +249,7 @@ def _joined() -> tuple[tuple[str, ...], ...]:
         group += [f"multi-{left['multi'].pop(0):04d}" for _ in range(several)]
         random.shuffle(group)
         groups.append(tuple(group))
-    return tuple(groups)
+    return groups
 
 
 def _rename_tags(text: str, new_tags: Mapping[str, str]) -> str:

@@ -140,22 +140,20 @@ def resolve(marked: str, names: frozenset[str] = frozenset()) -> Resolved:
     spans: dict[str, list[Span]] = {}
     values: dict[str, dict[str, None]] = {}
     public: dict[str, None] = {}
-    parts: list[str] = []
-    length = place = 0
+    text = ""
+    place = 0
     for match in _MARK.finditer(marked):
-        before = marked[place : match.start()]
-        value = match[2]
-        start = length + len(before)
-        parts += [before, value]
-        length = start + len(value)
+        text += marked[place : match.start()]
+        start, value = len(text), match[2]
+        text += value
         place = match.end()
         if match[1] == "-":
             public[value] = None
             continue
         for tag in match[1].split("+"):
-            spans.setdefault(tag, []).append((start, length))
+            spans.setdefault(tag, []).append((start, len(text)))
             values.setdefault(tag, {})[value] = None
-    text = "".join([*parts, marked[place:]])
+    text += marked[place:]
     for tag in names & values.keys():
         is_taken = within_one_of(span for own in spans.values() for span in own)
         for name in values[tag]:

@@ -120,7 +120,9 @@ class Census:
                 differing[category] = self.random.choice(other_facets)
         facets = {**shared, **repeated, **differing}
         b = self._draw_profile("B", categories, draw_b, facets, shared_facts, alias=alias)
-        return self._resolve_pair(a, b, relation, shared_facts)
+        people = {"A": a, "B": b}
+        self._resolve(people, relation, shared_facts)
+        return people["A"], people["B"]
 
     def _shared_facets(
         self, types: tuple[Sequence[PiiType], Sequence[PiiType]], relation: Relation
@@ -206,27 +208,22 @@ class Census:
             facet = facets.get(category) or self.random.choice(facets_of(category))
             value = draw_value(category, facet, self._with_pay(draw, facts))
             facts.append(Fact(category, facet, value))
-        profile = Profile(subject, tuple(facts), draw)
-        for _ in range(_TRIES):
-            problems = conflicts(profile)
-            if not problems:
-                return profile
-            profile = self._redraw(profile, problems[0][1], shared_facts)
-        raise Unresolvable
+        people = {subject: Profile(subject, tuple(facts), draw)}
+        self._resolve(people, None, shared_facts)
+        return people[subject]
 
-    def _resolve_pair(
-        self, a: Profile, b: Profile, relation: Relation, fixed: Container[str]
-    ) -> tuple[Profile, Profile]:
+    def _resolve(
+        self, people: dict[str, Profile], relation: Relation | None, fixed: Container[str]
+    ) -> None:
         """Redraw values that conflict, except those of the fixed categories."""
         for _ in range(_TRIES):
-            problems = [*relation_conflicts(a, b, relation), *conflicts(a), *conflicts(b)]
+            problems = relation_conflicts(people["A"], people["B"], relation) if relation else []
+            for profile in people.values():
+                problems += conflicts(profile)
             if not problems:
-                return a, b
+                return
             subject, category = problems[0]
-            if subject == "A":
-                a = self._redraw(a, category, fixed)
-            else:
-                b = self._redraw(b, category, fixed)
+            people[subject] = self._redraw(people[subject], category, fixed)
         raise Unresolvable
 
     def _redraw(self, profile: Profile, category: str, fixed: Container[str]) -> Profile:

@@ -126,8 +126,13 @@ def version(
     """Return the version of one sample; the arguments are those of `versions`."""
     if rate is None:
         rate = KINDS[kind].rate
-    source = {"seed": seed, "dataset": dataset, "source": sample.id}
-    perturbation = {"kind": kind, "rate": rate, **source}
+    perturbation = {
+        "kind": kind,
+        "rate": rate,
+        "seed": seed,
+        "dataset": dataset,
+        "source": sample.id,
+    }
     tolerated = Counter(problem.rule for problem in sample_problems(sample))
     unfit = Unfit.UNCHANGED
     for attempt in range(TRIES):
@@ -184,17 +189,24 @@ def _rewrite_query(query: str, new_values: Mapping[str, str], rewrite: Rewrite |
     """Replace the values that a query quotes, and rewrite its other words if asked to."""
     # The longest first, so that a value that contains another is replaced as a whole.
     values = "|".join(re.escape(text) for text in sorted(new_values, key=len, reverse=True))
-    # Every second part is a value.
     parts = re.split(rf"(?<!\w)({values})(?!\w)", query) if values else [query]
-    parts[1::2] = [new_values[value] for value in parts[1::2]]
-    if rewrite is not None:
-        parts[::2] = [rewrite(words, None) for words in parts[::2]]
-    return "".join(parts)
+    new = ""
+    for place, part in enumerate(parts):
+        # Every second part is a value.
+        if place % 2:
+            new += new_values[part]
+        else:
+            new += rewrite(part, None) if rewrite else part
+    return new
 
 
 def _each_piece(change: Change) -> Callable[[Sample, Random, float], Rewrite]:
     """Change every piece in the same way."""
-    return lambda _, random, rate: lambda text, _: change(text, random, rate)
+
+    def start(_: Sample, random: Random, rate: float) -> Rewrite:
+        return lambda text, _: change(text, random, rate)
+
+    return start
 
 
 def _unusual_names(sample: Sample, random: Random, rate: float) -> Rewrite:
@@ -269,6 +281,7 @@ def _foreign_places(_: Sample, random: Random, rate: float) -> Rewrite:
 def _foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
     """Replace common words by those of another language."""
     words = _table()["words"]
+    common = re.compile(rf"\b(?:{'|'.join(words['same'])})\b", re.IGNORECASE)
     language = random.randrange(len(words["languages"]))
 
     def translate(match: re.Match[str]) -> str:
@@ -280,12 +293,7 @@ def _foreign_words(_: Sample, random: Random, rate: float) -> Rewrite:
             return translation[0].upper() + translation[1:]
         return translation
 
-    return lambda text, _: _common_words().sub(translate, text)
-
-
-@cache
-def _common_words() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(_table()['words']['same'])})\b", re.IGNORECASE)
+    return lambda text, _: common.sub(translate, text)
 
 
 @cache
@@ -298,8 +306,10 @@ _TIME_FORMATS: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%I %p")
 _LONG_NUMBER: Final = re.compile(r"(?P<code>\+\d{1,3}[ -])?\(?\d[\d ()-]{6,}\d")
 
 
-def other_date(text: str, random: Random) -> str:
-    """Return the same date or time in another format; other texts unchanged."""
+def other_date(text: str, random: Random, rate: float) -> str:
+    """Return a share of the dates and times in another format; other texts unchanged."""
+    if random.random() >= rate:
+        return text
     if (day := read_date(text)) is not None:
         return _choose_other(text, _date_forms(day), random)
     if (at := read_time(text)) is not None:
@@ -307,11 +317,13 @@ def other_date(text: str, random: Random) -> str:
     return text
 
 
-def other_number(text: str, random: Random) -> str:
-    """Return the same amount, percentage or long number in another format.
+def other_number(text: str, random: Random, rate: float) -> str:
+    """Return a share of the amounts, percentages and long numbers in another format.
 
     Amounts in words and short numbers, such as "five euros" and "32", are unchanged.
     """
+    if random.random() >= rate:
+        return text
     if (amount := parse_amount(text)) is not None:
         # "Rs.50" has no cents.
         has_cents = re.search(r"(?<=\d)\.\d{1,2}\D*$", text) is not None
@@ -401,21 +413,13 @@ def _parse(text: str, formats: Iterable[str]) -> dt.datetime | None:
     return None
 
 
-def _change_dates(text: str, random: Random, rate: float) -> str:
-    return other_date(text, random) if random.random() < rate else text
-
-
-def _change_numbers(text: str, random: Random, rate: float) -> str:
-    return other_number(text, random) if random.random() < rate else text
-
-
 KINDS: Final[Mapping[str, Kind]] = {
     "names": Kind(
         "unusual names: rare, hyphenated, made of words, other scripts", 1, _unusual_names
     ),
     "addresses": Kind("streets and cities of another language", 1, _foreign_places),
-    "dates": Kind("dates and times in another format", 1, _each_piece(_change_dates)),
-    "numbers": Kind("amounts and long numbers in another format", 1, _each_piece(_change_numbers)),
+    "dates": Kind("dates and times in another format", 1, _each_piece(other_date)),
+    "numbers": Kind("amounts and long numbers in another format", 1, _each_piece(other_number)),
     "foreign-words": Kind(
         "common words of another language",
         0.5,

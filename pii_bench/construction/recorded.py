@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.construction.commissions import ORDERS, PORTION
 from pii_bench.construction.declared import FRONTIER, FRONTIER_SIZE, OTHER, OTHER_SIZE
-from pii_bench.construction.derived import CONVERSATIONS, ROUNDS, TWINS, TWINS_PER_SOURCE
+from pii_bench.construction.derived import CONVERSATIONS, ROUNDS, TWINNED_TEXTS, TWINS
 from pii_bench.construction.marked import read_marked, to_samples, to_twins, write_marked
 from pii_bench.construction.pools import TEXTS
 from pii_bench.datasets.catalog import OUR_SETS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SIZES: Final[Mapping[str, int]] = {
     **{name: order.size for name, order in ORDERS.items()},
-    TWINS: 2 * TWINS_PER_SOURCE,
+    TWINS: TWINNED_TEXTS,
     **{name: sum(own.texts for own in rounds) for name, rounds in ROUNDS.items()},
     "distract": CONVERSATIONS,
     FRONTIER: FRONTIER_SIZE,

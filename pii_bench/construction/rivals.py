@@ -73,26 +73,30 @@ class Rivals:
     def _used_up(
         self, order: Order, marked: Marked, samples: Sequence[Sample]
     ) -> Iterator[tuple[str, str]]:
-        used, registers = self.used, load_voices().registers
-        rare = sorted(registers, key=lambda name: used[order.name, "register", name])[:5]
         openings = max(round(order.size * order.queries * _SHARE), 2)
-        leads = max(
-            round(_SHARE * order.rounds * order.round_types[PiiType.ORG] * _INVENTED_SHARE), 2
-        )
-        allowed = {
-            "register": (
-                round(order.size * _MOST_OF_A_REGISTER),
-                f"too many texts are a {{}}: choose another, {', '.join(rare)}",
-            ),
-            "text": (openings, f"{openings} texts begin {{!r}} already"),
-            "query": (openings, f"{openings} queries begin {{!r}} already"),
-            "organisation": (2, "{!r} has been used twice: choose another"),
-            "lead": (leads, "too many organisations begin with {!r}: choose another"),
+        organisations = order.rounds * order.round_types[PiiType.ORG]
+        most = {
+            "register": round(order.size * _MOST_OF_A_REGISTER),
+            "text": openings,
+            "query": openings,
+            "organisation": 2,
+            "lead": max(round(_SHARE * organisations * _INVENTED_SHARE), 2),
         }
         for what, which in _features(marked, samples):
-            most, reason = allowed[what]
-            if used[order.name, what, which.casefold()] >= most:
-                yield "opening" if what in {"text", "query"} else what, reason.format(which)
+            if self.used[order.name, what, which.casefold()] < most[what]:
+                continue
+            if what == "register":
+                registers = load_voices().registers
+                rare = sorted(registers, key=lambda name: self.used[order.name, what, name])[:5]
+                yield what, f"too many texts are a {which}: choose another, {', '.join(rare)}"
+            elif what == "text":
+                yield "opening", f"{openings} texts begin {which!r} already"
+            elif what == "query":
+                yield "opening", f"{openings} queries begin {which!r} already"
+            elif what == "organisation":
+                yield what, f"{which!r} has been used twice: choose another"
+            else:
+                yield what, f"too many organisations begin with {which!r}: choose another"
 
     def _near(self, sample_id: str, sample: Sample) -> Iterator[tuple[str, str]]:
         grams = word_grams(blanked(sample))

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pii_bench.datasets.value_formats import parse_kilograms, parse_metres
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -206,8 +208,8 @@ def body_is_possible(profile: Profile) -> Iterator[str]:
     """Height and weight give a body mass index between 16 and 42."""
     height, weight = profile.fact("Height"), profile.fact("Weight")
     if height and weight:
-        index = kilograms(weight.value) / metres(height.value) ** 2
-        if not 16 <= index <= 42:
+        metres, kilograms = parse_metres(height.value), parse_kilograms(weight.value)
+        if metres and kilograms and not 16 <= kilograms / metres**2 <= 42:
             yield "Weight"
 
 
@@ -300,16 +302,3 @@ def conflicts(profile: Profile) -> list[Conflict]:
 def relation_conflicts(a: Profile, b: Profile, relation: Relation) -> list[Conflict]:
     """Return the conflicts between two profiles."""
     return [conflict for rule in RELATION_RULES for conflict in rule(a, b, relation)]
-
-
-def metres(height: str) -> float:
-    """Return a height in metres, from centimetres or from feet and inches."""
-    if height.endswith("cm"):
-        return number(height) / 100
-    feet, inches = height.rstrip('"').split("'")
-    return (int(feet) * 12 + int(inches)) * 0.0254
-
-
-def kilograms(weight: str) -> float:
-    """Return a weight such as "64 kg" or "150 lbs" in kilograms."""
-    return number(weight) / (1 if weight.endswith("kg") else 2.205)

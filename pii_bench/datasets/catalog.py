@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,11 +75,6 @@ class DatasetCard:
     pins: Mapping[str, Pin]
 
 
-def card_path(data: Path, name: str) -> Path:
-    """Return the path of a card."""
-    return data / f"{name}.card.json"
-
-
 def read_card(path: Path) -> DatasetCard:
     """Read a card.
 
@@ -126,7 +122,7 @@ class Entry:
     @property
     def card_path(self) -> Path:
         """The file of the card."""
-        return card_path(DATA, self.card)
+        return DATA / f"{self.card}.card.json"
 
     def path_in(self, data: Path) -> Path:
         """Return the path of the file in another data folder."""
@@ -269,7 +265,9 @@ def open_dataset(source: str) -> DatasetStream:
         # All entities count as those of one person, so Strict-F1 is defined.
         return DatasetStream(name, source, sha256, faults, lambda: iter(samples))
     path, prefixes = Path(source), (*FOREIGN_FORMATS, *SPAN_FORMATS)
-    if path.suffix != ".jsonl" and path.name == source and not _exists(path):
+    # `path.exists` would raise if the name is too long for a file.
+    exists = os.path.exists(path)  # noqa: PTH110
+    if path.suffix != ".jsonl" and path.name == source and not exists:
         names = [*DATASETS, *(f"{prefix}:PATH" for prefix in prefixes), "PATH.jsonl"]
         raise UnknownNameError("dataset", source, names)
     sha256 = sha256_of(path)
@@ -330,26 +328,11 @@ def load_dataset(source: str | Path) -> Dataset:
         UnknownNameError: the source is neither a name nor a file.
         InputFileError: the file is broken, or one of ours is missing or differs from its pin.
     """
-    source = str(source)
-    if source not in DATASETS:
-        from pii_bench.datasets.span_files import Misfits, read_samples, span_source
-
-        if (spans := span_source(source)) is not None:
-            # `open_dataset` would read the file twice.
-            misfits = Misfits()
-            samples = tuple(read_samples(spans, misfits))
-            name, sha256 = _name_and_hash(spans)
-            return Dataset(name, source, sha256, samples, misfits.messages(), names_subjects=False)
-    opened = open_dataset(source)
-    return Dataset(opened.name, source, opened.sha256, tuple(opened.read()), opened.faults)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        # The name is too long for a file.
-        return False
+    opened = open_dataset(str(source))
+    samples = tuple(opened.read())
+    return Dataset(
+        opened.name, opened.source, opened.sha256, samples, opened.faults, opened.names_subjects
+    )
 
 
 def _check_pin(entry: Entry) -> str:

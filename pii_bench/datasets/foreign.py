@@ -58,7 +58,7 @@ def read_capid(path: Path) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
             bad.add(line, str(error))
             continue
         samples.append(sample)
-        faults += [f"{sample.id}: phrase {number} of 'piis' is not in it" for number in missing]
+        faults += missing
     bad.raise_any()
     if not samples:
         raise InputFileError(path, "no samples in it")
@@ -79,20 +79,20 @@ def as_written(phrase: str, context: str) -> str:
     return context[slice(*spans[0])] if spans else phrase
 
 
-def _capid_sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[int]]:
+def _capid_sample(record: dict[str, Any], sample_id: str) -> tuple[Sample, list[str]]:
     from pii_bench.scorer.locate import Strictness, locator_of
 
     context = get(record, "context", str)
     question = None if record.get("question") is None else get(record, "question", str)
     entities: list[Entity] = []
     related: list[Related] = []
-    missing: list[int] = []
+    missing: list[str] = []
     for number, (phrase, label) in enumerate(get(record, "piis", dict).items(), start=1):
         pii_type, relevant = _capid_label(label, f"phrase {number} of 'piis'")
         text = as_written(phrase, context)
         spans = locator_of(context).spans(text, Strictness.PLACED)
         if not spans:
-            missing.append(number)
+            missing.append(f"{sample_id}: phrase {number} of 'piis' is not in it")
             continue
         entities.append(Entity(text, pii_type, spans=spans))
         if relevant and question is not None:

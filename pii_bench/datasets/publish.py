@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from pii_bench.datasets.catalog import DATASETS, Pin, card_path, read_card
+from pii_bench.datasets.catalog import DATASETS, Pin, read_card
 from pii_bench.errors import InputFileError
 from pii_bench.files import DATA, sha256_of, write_json, write_whole
 
@@ -205,7 +205,7 @@ def publish(data: Path = DATA) -> None:
     """
     cards = []
     for name, group in groupby(DATASETS.values(), key=lambda entry: entry.card):
-        path = card_path(data, name)
+        path = data / f"{name}.card.json"
         pins = {entry.name: Pin.of(entry.path_in(data)) for entry in group}
         card = replace(read_card(path), pins=pins)
         write_json(path, card)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 import json
 import re
 import sys
 from importlib import import_module
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.errors import InputFileError, MissingExtraError
-from pii_bench.files import decode, open_binary, read_records
+from pii_bench.files import decode, open_binary, read_records, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,22 +24,7 @@ if TYPE_CHECKING:
 
 BOM: Final = codecs.BOM_UTF8
 _BATCH_SIZE: Final = 4096
-_CHUNK_SIZE: Final = 1 << 20
-_LONGEST_ROW: Final = 1 << 26
 _SEPARATOR: Final = re.compile(r"[\s,]*")
-
-
-def read_rows(path: Path, bad: BadLines) -> Rows:
-    """Yield (1-based line, row) of a file with one of the suffixes of `ROWS`.
-
-    In CSV the line is the last one of the row, in Parquet the number of the row. Rows that are
-    not objects are skipped and added to `bad`.
-
-    Raises:
-        InputFileError: the file cannot be read or is truncated.
-        MissingExtraError: pyarrow is not installed.
-    """
-    return ROWS[path.suffix.lower()](path, bad)
 
 
 def csv_records(path: Path, offset: int) -> Iterator[tuple[int, list[str]]]:
@@ -104,46 +88,30 @@ def import_arrow() -> tuple[Any, Any]:
 def _json(path: Path, bad: BadLines) -> Rows:
     """Read a JSON list, or JSON Lines in a file with the suffix `.json`."""
     with open_binary(path) as file:
-        start = file.read(_CHUNK_SIZE).removeprefix(BOM).lstrip()
+        start = file.read(1024).removeprefix(BOM).lstrip()
     return _json_list(path, bad) if start.startswith(b"[") else read_records(path, bad)
 
 
 def _json_list(path: Path, bad: BadLines) -> Rows:
+    """Parse the rows one by one; only the text is held in memory."""
+    text = read_text(path)
     decoder = json.JSONDecoder()
-    with io.TextIOWrapper(open_binary(path), encoding="utf-8-sig", newline="") as file:
-        text = _read_text(file, path, _CHUNK_SIZE)
-        position, line = text.index("[") + 1, 1
-        while True:
-            start = _SEPARATOR.match(text, position).end()  # type: ignore[union-attr] # always matches
-            line += text.count("\n", position, start)
-            if text.startswith("]", start):
-                return
-            try:
-                row, position = decoder.raw_decode(text, start)
-            except (ValueError, RecursionError):
-                # The row may be incomplete. A chained exception would contain the text.
-                text, position = text[start:], 0
-                more = ""
-                if len(text) < _LONGEST_ROW:
-                    more = _read_text(file, path, max(_CHUNK_SIZE, len(text)))
-                if not more:
-                    raise InputFileError(path, "not valid JSON", line=line) from None
-                text += more
-                continue
-            if isinstance(row, dict):
-                yield line, row
-            else:
-                bad.add(line, "a row must be a JSON object")
-            line += text.count("\n", start, position)
-
-
-def _read_text(file: IO[str], path: Path, size: int) -> str:
-    try:
-        return file.read(size)
-    except UnicodeDecodeError:
-        pass
-    # Raised outside the handler, as a chained exception would contain the text.
-    raise InputFileError(path, "not valid UTF-8")
+    position, line = text.index("[") + 1, 1
+    while True:
+        start = _SEPARATOR.match(text, position).end()  # type: ignore[union-attr] # always matches
+        line += text.count("\n", position, start)
+        if text.startswith("]", start):
+            return
+        try:
+            row, position = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            # A chained exception would contain the text.
+            raise InputFileError(path, "not valid JSON", line=line) from None
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            bad.add(line, "a row must be a JSON object")
+        line += text.count("\n", start, position)
 
 
 def _csv(path: Path, bad: BadLines) -> Rows:
@@ -171,4 +139,8 @@ ROWS: Final[Mapping[str, Callable[[Path, BadLines], Rows]]] = {
     ".csv": _csv,
     ".parquet": _parquet,
 }
-"""Readers of files by suffix."""
+"""By suffix, readers that yield (1-based line, row); rows that are no objects are added to `bad`.
+
+In CSV the line is the last one of the row, in Parquet the number of the row. They raise
+InputFileError if the file cannot be read or is truncated, MissingExtraError without pyarrow.
+"""

@@ -122,7 +122,6 @@ def applicable(task: Task, samples: Sequence[Sample]) -> list[Sample]:
     return [sample for sample in samples if sample.query is not None]
 
 
-_TYPES: Final = frozenset(PiiType.__members__)
 _SAMPLE_KEYS: Final = frozenset({"id", "description", "query", "subjects", "related", "meta"})
 _SUBJECT_KEYS: Final = frozenset({"id", "entities"})
 _ENTITY_KEYS: Final = frozenset({"text", "type", "category", "spans"})
@@ -253,7 +252,7 @@ def _entity(record: dict[str, Any], description: str, owner: str) -> Entity:
     if not text.strip():
         raise RecordError(f"{owner}: 'text' is empty")
     pii_type = get(record, "type", str, owner)
-    if pii_type not in _TYPES:
+    if pii_type not in PiiType.__members__:
         raise RecordError(f"{owner}: {UnknownNameError('type', pii_type, PiiType.__members__)}")
     spans = _spans(record, text, description, owner)
     category = None if record.get("category") is None else get(record, "category", str, owner)

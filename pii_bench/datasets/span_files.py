@@ -21,14 +21,14 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 from pii_bench.datasets.foreign import SUBJECT
-from pii_bench.datasets.rows import ROWS, read_rows
+from pii_bench.datasets.rows import ROWS
 from pii_bench.datasets.sample import Entity, Sample, Subject
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.files import BadLines, RecordError, decode, get, get_objects, open_binary
@@ -167,25 +167,20 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
     """
     span_format = SPAN_FORMATS[source.format]
     labels = source.labels
-
-    @cache
-    def canonical(label: str) -> str:
-        if not _LABEL.fullmatch(label):
-            raise RecordError("a label that is no name")
-        return name_in(labels, label) or label
-
     rows = documents = 0
     for path in _files(source):
         misfits.path = path
-        read = read_rows if path.suffix.lower() in ROWS else _read_columns
-        for line, row in read(path, misfits):
+        read_rows = ROWS.get(path.suffix.lower(), _read_columns)
+        for line, row in read_rows(path, misfits):
             rows += 1
             reasons: list[str] = []
             try:
                 if not _passes_filters(row, path, source, span_format.language):
                     continue
                 text, spans = span_format.parse(row, reasons)
-                labelled = sorted({(start, end, canonical(label)) for start, end, label in spans})
+                labelled = sorted(
+                    {(start, end, _canonical(label, labels)) for start, end, label in spans}
+                )
             except RecordError as error:
                 misfits.add(line, str(error))
                 continue
@@ -195,6 +190,13 @@ def read_documents(source: SpanSource, misfits: Misfits) -> Iterator[Document]:
             yield Document(f"{source.format}-{rows:06d}", text, tuple(labelled))
     if not documents:
         raise InputFileError(source.path, _nothing_fits(source, misfits))
+
+
+def _canonical(label: str, labels: Mapping[str, Meaning]) -> str:
+    """Return the taxonomy's spelling of a label, or an unknown label as it is."""
+    if not _LABEL.fullmatch(label):
+        raise RecordError("a label that is no name")
+    return name_in(labels, label) or label
 
 
 def _nothing_fits(source: SpanSource, misfits: Misfits) -> str:

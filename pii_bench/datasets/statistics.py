@@ -8,18 +8,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from pii_bench.errors import InputFileError
 from pii_bench.escaping import markdown_table
 from pii_bench.files import DATA
 from pii_bench.taxonomy import TYPE_OF_CATEGORY, PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample
-
-PUBLISHED: Final = DATA / "published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,60 +68,50 @@ def measure(samples: Sequence[Sample]) -> Statistics:
     )
 
 
-def published_statistics(folder: Path = PUBLISHED) -> dict[str, Statistics]:
+def published_statistics() -> dict[str, Statistics]:
     """Load the statistics of the paper's sets as printed.
 
     The printed mean number of entities of hard, 10.60, contradicts the printed counts of types,
     which give 9.17.
-
-    Raises:
-        InputFileError: a table is missing or broken.
     """
     types: dict[str, dict[PiiType, int]] = {}
-    path = folder / "paper_type_distribution.csv"
-    try:
-        for row in _rows(path):
-            types.setdefault(row["dataset"], {})[PiiType(row["type"])] = int(row["count"])
-        path = folder / "paper_dataset_statistics.csv"
-        return {
-            row["dataset"]: Statistics(
-                samples=int(row["samples"]),
-                subjects=float(row["mean_subjects"]),
-                description_chars=float(row["mean_description_chars"]),
-                description_entities=float(row["mean_description_entities"]),
-                query_chars=float(row["mean_query_chars"]),
-                query_entities=float(row["mean_query_entities"]),
-                types=types[row["dataset"]],
-            )
-            for row in _rows(path)
-            if row["dataset"] in types
-        }
-    except (OSError, KeyError, ValueError) as error:
-        raise InputFileError(path, f"no table of published statistics: {error}") from error
+    for row in _rows("paper_type_distribution.csv"):
+        types.setdefault(row["dataset"], {})[PiiType(row["type"])] = int(row["count"])
+    return {
+        row["dataset"]: Statistics(
+            samples=int(row["samples"]),
+            subjects=float(row["mean_subjects"]),
+            description_chars=float(row["mean_description_chars"]),
+            description_entities=float(row["mean_description_entities"]),
+            query_chars=float(row["mean_query_chars"]),
+            query_entities=float(row["mean_query_entities"]),
+            types=types[row["dataset"]],
+        )
+        for row in _rows("paper_dataset_statistics.csv")
+        if row["dataset"] in types
+    }
 
 
-def compare_means(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """Compare the number of samples and the means with those of the paper."""
-    return [
-        Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
-        for name, label in _MEANS.items()
-    ]
-
-
-def compare_types(ours: Statistics, paper: Statistics | None) -> list[Comparison]:
-    """Compare the number of entities of each type with that of the paper."""
-    return [
-        Comparison(pii_type, ours.types[pii_type], paper.types[pii_type] if paper else None)
-        for pii_type in PiiType
-    ]
+def compare(ours: Statistics, paper: Statistics | None) -> dict[str, list[Comparison]]:
+    """Compare the means `per sample`, and the `entities` of each type, with those of the paper."""
+    return {
+        "per sample": [
+            Comparison(label, getattr(ours, name), getattr(paper, name) if paper else None)
+            for name, label in _MEANS.items()
+        ],
+        "entities": [
+            Comparison(pii_type, count, paper.types[pii_type] if paper else None)
+            for pii_type, count in ours.types.items()
+        ],
+    }
 
 
 def to_markdown(ours: Statistics, paper: Statistics | None) -> str:
     """Format a table of means, a table of types, and the number of categories."""
-    columns = ("ours", "paper", "difference") if paper else ("ours",)
+    compared = compare(ours, paper)
     means = [
         [row.name, _figure(row.ours), _figure(row.paper), _percentage(row.difference)]
-        for row in compare_means(ours, paper)
+        for row in compared["per sample"]
     ]
     types = [
         [
@@ -134,8 +120,9 @@ def to_markdown(ours: Statistics, paper: Statistics | None) -> str:
             _with_share(row.paper, paper),
             _percentage(row.difference),
         ]
-        for row in compare_types(ours, paper)
+        for row in compared["entities"]
     ]
+    columns = ("ours", "paper", "difference") if paper else ("ours",)
     return "\n\n".join(
         [
             _table(means, ("per sample", *columns)),
@@ -155,9 +142,9 @@ _MEANS: Final = {
 }
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
+def _rows(name: str) -> list[dict[str, str]]:
+    with (DATA / "published" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:

@@ -218,5 +218,6 @@ def _neighbouring_key(letter: str, random: Random) -> str:
     for row in _ROWS:
         i = row.find(letter.lower())
         if i >= 0:
-            return row[max(i + random.choice((-1, 1)), 0) :][:1] or letter
+            neighbour = max(i + random.choice((-1, 1)), 0)
+            return row[neighbour] if neighbour < len(row) else letter
     return letter

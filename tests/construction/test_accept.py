@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pii_bench.construction import derived
 from pii_bench.construction.accept import Verdict, accept
 from pii_bench.construction.commissions import ORDERS, commission
 from pii_bench.construction.marked import read_marked
@@ -158,34 +156,20 @@ def test_a_value_of_the_other_split_is_refused(tmp_path: Path) -> None:
     )
 
 
-_PEOPLE: Final = (("A", "Ann", 30, "8:30", "Graz"), ("B", "Bo", 50, "9:30", "Lienz"))
-
-
 @pytest.fixture
-def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Record small complete sets, and return the id of the text that gets the first twins."""
-    folder = tmp_path / "texts"
-    for name, people in (("single", _PEOPLE[:1]), ("multi", _PEOPLE)):
-        monkeypatch.setitem(ORDERS, name, replace(ORDERS[name], size=3))
-        facts = ", ".join(
-            f"{p}1 Full Name, {p}2 Age, {p}3 Time, {p}4 City/Region" for p, *_ in people
-        )
-        relation = "relation: siblings\n" if name == "multi" else ""
-        texts = []
-        for number in range(1, 4):
-            text = " ".join(
-                f"{{{p}1|{first} Lee}}, {{{p}2|{age + number}}}, takes the {{{p}3|{time}}} "
-                f"to {{{p}4|{city}}}."
-                for p, first, age, time, city in people
-            )
-            texts.append(
-                f"=== {name}-{number:04d}\nregister: letter\n{relation}facts: {facts}\n"
-                f"--- text\n{text}\n--- query: A3 | implied | travel | near\nWill she catch it?\n"
-            )
-        (folder / name).mkdir(parents=True)
-        (folder / name / "001.txt").write_text("".join(texts), encoding="utf-8")
-    monkeypatch.setattr(derived, "TWINS_PER_SOURCE", 1)
-    return derived.twin_sources(Recorded.load(folder))[0].id
+def source(tmp_path: Path) -> str:
+    """Record a text that gets the first twins, and return its id."""
+    folder = tmp_path / "texts/single"
+    folder.mkdir(parents=True)
+    (folder / "001.txt").write_text(
+        "=== single-0001\nregister: letter\n"
+        "facts: A1 Full Name, A2 Age, A3 Time, A4 City/Region\n--- text\n"
+        "{A1|Ann Lee}, {A2|31}, takes the {A3|8:30} to {A4|Graz}.\n"
+        "--- query: A3 | implied | travel | near\nWill she catch it?\n",
+        encoding="utf-8",
+    )
+    (folder.parent / "twinned.txt").write_text("single-0001\n", encoding="utf-8")
+    return "single-0001"
 
 
 _SECOND: Final = (
@@ -198,17 +182,17 @@ _PARAPHRASE: Final = (
 )
 
 
-def test_twins_are_recorded_as_queries_about_a_text(tmp_path: Path, complete: str) -> None:
-    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {complete}\n{_SECOND}{_PARAPHRASE}")
+def test_twins_are_recorded_as_queries_about_a_text(tmp_path: Path, source: str) -> None:
+    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {source}\n{_SECOND}{_PARAPHRASE}")
 
     assert verdict.problems == ()
     second, paraphrase = Recorded.load(tmp_path / "texts").samples("twins")
-    assert (second.id, paraphrase.id) == (f"{complete}-second", f"{complete}-paraphrase")
-    assert second.meta["twin_of"] == complete
+    assert (second.id, paraphrase.id) == (f"{source}-second", f"{source}-paraphrase")
+    assert second.meta["twin_of"] == source
     assert [r.text for r in paraphrase.related] == ["8:30"]
 
 
-def test_twins_of_the_wrong_kinds_are_refused(tmp_path: Path, complete: str) -> None:
-    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {complete}\n{_SECOND}")
+def test_twins_of_the_wrong_kinds_are_refused(tmp_path: Path, source: str) -> None:
+    (verdict,) = judged(tmp_path, f"=== twins-0001\nof: {source}\n{_SECOND}")
 
     assert rules(verdict) == ["queries"]

@@ -5,13 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pii_bench.construction import derived
 from pii_bench.construction.derived import (
     TRAIN_TWINS,
-    TwinRound,
     conversation,
     conversation_sheets,
-    later_round,
     twin_kinds,
     twin_sheet,
     twin_sources,
@@ -52,51 +49,34 @@ PAIRS = [multi(number) for number in range(1, 1229)]
 TRAIN = (single(1, "train-single"), multi(1, "train-multi"))
 
 
-def test_two_hundred_texts_of_each_set_get_twins_unless_they_are_listed(tmp_path: Path) -> None:
-    texts = recorded(*SINGLES, *PAIRS)
-    sources = twin_sources(texts)
-
-    assert [m.id.partition("-")[0] for m in sources] == ["single"] * 200 + ["multi"] * 200
-    assert len({m.id for m in sources}) == 400
-
-    (tmp_path / "twinned.txt").write_text("single-0002\nmulti-0007\n", encoding="utf-8")
-    sources = twin_sources(replace(texts, folder=tmp_path))
-    assert [source.id for source in sources] == ["single-0002", "multi-0007"]
+def listed(folder: Path, *text_ids: str) -> Recorded:
+    """Return all texts of single and multi, of which some are listed to get twins."""
+    (folder / "twinned.txt").write_text("\n".join(text_ids), encoding="utf-8")
+    return replace(recorded(*SINGLES, *PAIRS), folder=folder)
 
 
-@pytest.mark.parametrize(
-    ("singles", "reason"),
-    [
-        (SINGLES[1:], "single: 1213 of 1214 texts are recorded"),
-        # A text qualifies with two facts for a second query.
-        ([single(n, needs="A2 A3") for n in range(1, 1215)], "single: only 0 texts can have twins"),
-    ],
-)
-def test_twins_need_complete_sets_and_enough_texts(singles: list[Marked], reason: str) -> None:
-    with pytest.raises(PiiBenchError, match=reason):
-        twin_sources(recorded(*singles, *PAIRS))
+def test_the_listed_texts_get_twins(tmp_path: Path) -> None:
+    texts = listed(tmp_path, "single-0002", "multi-0007")
 
-
-def test_texts_whose_query_can_be_turned_are_preferred() -> None:
-    pairs = [multi(n, needs="A2" if n in {1, 1000} else "B3") for n in range(1, 1229)]
-
-    sources = twin_sources(recorded(*SINGLES, *pairs))[200:]
-
-    turned = [source.id for source in sources if "turned" in twin_kinds(source)]
-    assert turned == ["multi-0001", "multi-1000"]
-    assert len(sources) == 200
+    assert twin_sources(texts) == [(SINGLES[1], ""), (PAIRS[6], "")]
+    with pytest.raises(PiiBenchError, match=r"twinned\.txt: No such file"):
+        twin_sources(replace(texts, folder=tmp_path / "gone"))
 
 
 def test_kinds_of_twins() -> None:
     assert twin_kinds(single(1)) == ("second", "paraphrase")
     assert twin_kinds(multi(1)) == ("second", "paraphrase", "turned")
+    # One fact is left for a second query.
+    assert twin_kinds(single(1, needs="A2 A3")) == ("paraphrase",)
+    # The other person has no city.
+    assert twin_kinds(multi(1, needs="B3")) == ("second", "paraphrase")
 
 
 def test_training_texts_about_two_people_get_a_pair_of_queries() -> None:
-    two, one, *later = twin_sources(recorded(*TRAIN), TRAIN_TWINS)
+    (two, _), (one, _), *later = twin_sources(recorded(*TRAIN), TRAIN_TWINS)
 
     assert (two.id, one.id) == ("train-multi-0001", "train-single-0001")
-    assert later == [two, two]
+    assert later == [(two, "-again"), (two, "-third")]
     assert twin_kinds(two, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
     assert twin_kinds(one, TRAIN_TWINS) == ("second", "paraphrase")
 
@@ -112,26 +92,21 @@ def test_a_third_person_does_not_change_the_kinds_of_twins() -> None:
     assert twin_kinds(three, TRAIN_TWINS) == ("one", "other", "paraphrase", "turned")
 
 
-@pytest.mark.parametrize(
-    ("number", "kinds"),
-    [
-        (3, ("one-again", "other-again", "paraphrase-again")),
-        (4, ("one-third", "other-third", "second-third")),
-    ],
-)
-def test_later_rounds_of_training(number: int, kinds: tuple[str, ...]) -> None:
-    own = recorded(*TRAIN)
-    source = twin_sources(own, TRAIN_TWINS)[number - 1]
+def test_later_rounds_of_training() -> None:
+    two = TRAIN[1]
 
-    assert twin_kinds(source, TRAIN_TWINS, later_round(own, number, TRAIN_TWINS)) == kinds
+    assert twin_kinds(two, TRAIN_TWINS, "-again") == (
+        *("one-again", "other-again", "paraphrase-again"),
+    )
+    assert twin_kinds(two, TRAIN_TWINS, "-third") == ("one-third", "other-third", "second-third")
 
 
 def test_a_round_has_the_first_texts_of_its_set() -> None:
-    own = recorded(*(multi(number, "train-more-multi") for number in (3, 1, 2)))
+    own = recorded(*(multi(number, "dev-multi") for number in (61, 2, *range(3, 61), 1)))
 
-    texts = TwinRound("train-more-multi", 2).of(own)
+    ids = [text.id for text, _ in twin_sources(own, "dev-twins")]
 
-    assert [text.id for text in texts] == ["train-more-multi-0001", "train-more-multi-0002"]
+    assert ids == [f"dev-multi-{number:04d}" for number in range(1, 61)]
 
 
 def test_a_later_round_shows_the_queries_of_those_before() -> None:
@@ -160,11 +135,12 @@ def test_a_sheet_shows_all_queries_of_a_text() -> None:
     assert "--- its own query: B2 | implied | legal | A\nIs my brother old enough?\n" in text
 
 
-def test_a_sheet_of_twins_shows_the_text_and_its_query() -> None:
-    text = twin_sheet(recorded(*SINGLES, *PAIRS), 17)
+def test_a_sheet_of_twins_shows_the_text_and_its_query(tmp_path: Path) -> None:
+    ids = [f"multi-{number:04d}" for number in range(1, 101)]
+    text = twin_sheet(listed(tmp_path, *ids), 3)
 
     assert text.count("=== twins-") == 12
-    assert "=== twins-0201\nof: multi-" in text
+    assert "=== twins-0025\nof: multi-0025\n" in text
     assert "wanted: second, paraphrase, turned\n" in text
     assert "--- its own query: A2 | implied | legal | B\nIs my sister old enough?\n" in text
 
@@ -182,7 +158,8 @@ def test_a_conversation_joins_five_texts_with_new_tags() -> None:
 
 
 def test_no_text_is_in_two_conversations() -> None:
-    joined = [sample_id for group in derived._joined() for sample_id in group]
+    texts = recorded(*SINGLES, *PAIRS)
+    joined = [text_id for number in range(1, 201) for text_id in conversation(texts, number).joined]
 
     assert len(joined) == len(set(joined)) == 1000
     people = sum(1 + sample_id.startswith("multi") for sample_id in joined)

@@ -14,7 +14,6 @@ from pii_bench.datasets.catalog import (
     Dataset,
     Entry,
     Pin,
-    card_path,
     load_dataset,
     load_datasets,
     open_dataset,
@@ -37,14 +36,13 @@ if TYPE_CHECKING:
 def test_a_written_card_is_read_back(tmp_path: Path) -> None:
     pins = {"train": Pin(2, 3, 5, "ab"), "dev": Pin(1, 1, 1, "cd")}
     card = make_card(name="größe", pins=pins)
-    path = card_path(tmp_path, "toy")
+    path = tmp_path / "toy.card.json"
 
     write_json(path, card)
 
-    assert path == tmp_path / "toy.card.json"
     assert read_card(path) == card
     with pytest.raises(InputFileError, match=r"gone\.card\.json: no card of a dataset: No such"):
-        read_card(card_path(tmp_path, "gone"))
+        read_card(tmp_path / "gone.card.json")
 
 
 def test_a_pin_counts_samples_subjects_and_entities(tmp_path: Path) -> None:
@@ -89,14 +87,28 @@ def demo() -> Dataset:
     return load_dataset("demo")
 
 
-def test_opening_and_loading_give_the_same_dataset(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "mine.jsonl", [sample_record("s1"), sample_record("s2")])
-    for source in ("demo", str(path)):
-        loaded, opened = load_dataset(source), open_dataset(source)
+@pytest.mark.parametrize(
+    ("prefix", "line", "stem"),
+    [
+        ("", sample_record(), "my-set"),
+        ("capid:", {"context": "Mo bakes.", "piis": {}}, "capid-my-set"),
+    ],
+)
+def test_a_file_is_named_by_its_format_stem_and_hash(
+    tmp_path: Path, prefix: str, line: dict[str, Any], stem: str
+) -> None:
+    path = write_lines(tmp_path / "my set.jsonl", [line])
+    source = f"{prefix}{path}"
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
 
-        assert (opened.name, opened.source) == (loaded.name, loaded.source)
-        assert (opened.sha256, opened.faults) == (loaded.sha256, loaded.faults)
-        assert tuple(opened.read()) == tuple(opened.read()) == loaded.samples
+    loaded, opened = load_dataset(source), open_dataset(source)
+
+    for dataset in (loaded, opened):
+        assert (dataset.name, dataset.source) == (f"{stem}-{sha256[:8]}", source)
+        assert (dataset.sha256, dataset.faults) == (sha256, ())
+    assert len(loaded.samples) == 1
+    # A stream can be read again.
+    assert tuple(opened.read()) == tuple(opened.read()) == loaded.samples
 
 
 @pytest.mark.parametrize("name", ["a\0b.jsonl", "\ud800.jsonl", "x" * 300 + ".jsonl"])
@@ -176,27 +188,6 @@ def test_sets_with_one_card_are_pinned_by_it(data: Path) -> None:
     assert entry.path == data / "train-multi.jsonl"
     assert entry.card_path == data / "train-dev.card.json"
     assert len(load_dataset("train-multi").samples) == 1
-
-
-def test_a_file_is_named_by_its_stem_and_hash(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "my set.jsonl", [sample_record()])
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-
-    dataset = load_dataset(str(path))
-
-    assert dataset.name == f"my-set-{sha256[:8]}"
-    assert dataset.source == str(path)
-    assert dataset.sha256 == sha256
-    assert [sample.id for sample in dataset.samples] == ["s1"]
-
-
-def test_a_foreign_file_is_also_named_by_its_format(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "test.jsonl", [{"context": "Mo bakes.", "piis": {}}])
-
-    dataset = load_dataset(f"capid:{path}")
-
-    assert dataset.name == f"capid-test-{dataset.sha256[:8]}"
-    assert dataset.source == f"capid:{path}"
 
 
 @pytest.mark.parametrize(

@@ -285,21 +285,18 @@ def test_a_broken_parquet_file_is_an_error(tmp_path: Path) -> None:
         read(f"ai4privacy:{tmp_path}")
 
 
-def test_a_long_json_list_is_read_in_chunks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pii_bench.datasets.rows._CHUNK_SIZE", 7)
-    rows = [{**ROW, "id": number} for number in range(5)]
+def test_places_in_a_json_list_are_lines(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
-    path.write_text("\n" + json.dumps(rows, indent=1), encoding="utf-8")
-    whole = [{}, *rows, 12, *rows]
-    (tmp_path / "more.json").write_text(json.dumps(whole), encoding="utf-8")
+    path.write_text(f"[{json.dumps(ROW)}, 12,\n{{}},\n {json.dumps(ROW, indent=1)}\n, 12]")
 
     documents, messages = read(f"ai4privacy:{path}")
 
-    assert [document.spans for document in documents] == [SPANS] * 5
-    assert messages == ()
-    assert len(read(f"ai4privacy:{tmp_path / 'more.json'}")[0]) == 10
+    last = 3 + json.dumps(ROW, indent=1).count("\n") + 1
+    assert [document.spans for document in documents] == [SPANS] * 2
+    assert messages == (
+        f"2 left out: a row must be a JSON object (first at rows.json:1, rows.json:{last})",
+        "1 left out: record: 'source_text' is missing (first at rows.json:2)",
+    )
 
 
 ROWS_OF_TWO: Final = [

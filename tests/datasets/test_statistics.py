@@ -1,25 +1,17 @@
 from __future__ import annotations
 
-import shutil
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.datasets.statistics import (
-    PUBLISHED,
     Statistics,
     measure,
     published_statistics,
     to_markdown,
 )
-from pii_bench.errors import InputFileError
 from pii_bench.files import DATA
 from pii_bench.taxonomy import PiiType
 from tests.builders import make_sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NONE = dict.fromkeys(PiiType, 0)
 
@@ -83,26 +75,6 @@ def test_only_the_printed_mean_of_hard_contradicts_its_counts(
     }
 
     assert contradictions == {"hard"}
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("paper_type_distribution.csv", "single,PER,1214", "single,PER,many"),
-        ("paper_type_distribution.csv", "single,PER,1214", "single,NAME,1214"),
-        ("paper_dataset_statistics.csv", "mean_subjects", "subjects"),
-    ],
-)
-def test_a_broken_table_is_an_error(tmp_path: Path, name: str, old: str, new: str) -> None:
-    shutil.copytree(PUBLISHED, tmp_path, dirs_exist_ok=True)
-    path = tmp_path / name
-    path.write_text(path.read_text().replace(old, new))
-
-    with pytest.raises(InputFileError, match=rf"{name}: no table of published statistics: "):
-        published_statistics(tmp_path)
-    path.unlink()
-    with pytest.raises(InputFileError, match="No such file"):
-        published_statistics(tmp_path)
 
 
 def test_tables_of_a_set_with_counterpart() -> None:

@@ -84,22 +84,21 @@ def format_problems(sample: Sample) -> Iterator[Problem]:
             yield Problem(sample.id, "format", f"{text!r} is no {category}")
 
 
-def name_parts(sample: Sample) -> Iterator[str]:
-    """Yield the distinct words of full names, and handles without their sign.
+def _name_parts(sample: Sample) -> list[str]:
+    """Return the distinct words of full names, and handles without their sign.
 
     A person entity of several words without a category counts as a full name.
     """
-    persons = [entity for entity in sample.entities if entity.type == PiiType.PER]
-    yield from dict.fromkeys(part for entity in persons for part in _parts(entity))
-
-
-def _parts(entity: Entity) -> list[str]:
-    if entity.text.startswith("@"):
-        return [entity.text[1:]]
-    words = entity.text.split()
-    if len(words) == 1 or entity.category not in {"Full Name", None}:
-        return []
-    return [word for word in words if _NAME_PART.fullmatch(word) and not word.islower()]
+    parts: list[str] = []
+    for entity in sample.entities:
+        words = entity.text.split()
+        if entity.type != PiiType.PER:
+            continue
+        if entity.text.startswith("@"):
+            parts.append(entity.text[1:])
+        elif len(words) > 1 and entity.category in {"Full Name", None}:
+            parts += [word for word in words if _NAME_PART.fullmatch(word) and not word.islower()]
+    return list(dict.fromkeys(parts))
 
 
 def span_problems(sample: Sample) -> Iterator[Problem]:
@@ -217,7 +216,7 @@ def _wording_problems(sample: Sample, query: str) -> Iterator[Problem]:
     quoted = [text for text in texts if occurrences(text.casefold(), folded)]
     for text in quoted:
         yield Problem(sample.id, "query-value", f"the query holds {text!r}")
-    for part in name_parts(sample):
+    for part in _name_parts(sample):
         # Case counts: "will" and "grace" are names only with a capital.
         if part not in quoted and occurrences(part, query):
             yield Problem(sample.id, "query-name", f"the query holds {part!r}, of a name")
@@ -233,7 +232,9 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
     What `meta.public` lists (the price of a loaf, the day of a public event) concerns no person
     of the sample and is no leak.
     """
-    known = {*annotated_spans(sample), *_public_spans(sample)}
+    known = set(annotated_spans(sample))
+    for text in public_texts(sample):
+        known.update(occurrences(text, sample.description))
     annotated = {offset for span in known for offset in range(*span)}
     for what, pattern in _PATTERNS.items():
         is_known = within_one_of(known)
@@ -249,13 +250,8 @@ def leak_problems(sample: Sample) -> Iterator[Problem]:
             reason = f"{what} {match[0]!r} at {span[0]} is not annotated"
             yield Problem(sample.id, "leak", reason)
     is_known = within_one_of(known)
-    for part in name_parts(sample):
+    for part in _name_parts(sample):
         for span in occurrences(part, sample.description):
             if not is_known(span):
                 reason = f"part {part!r} of a person's name at {span[0]} is not annotated"
                 yield Problem(sample.id, "name-leak", reason)
-
-
-def _public_spans(sample: Sample) -> Iterator[Span]:
-    for text in public_texts(sample):
-        yield from occurrences(text, sample.description)

@@ -9,14 +9,8 @@ precedence. All other descriptions must differ clearly.
 from __future__ import annotations
 
 import re
-from array import array
-from collections import Counter
-from itertools import groupby
-from operator import itemgetter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
-from scipy.sparse import csr_array
 
 from pii_bench.datasets.catalog import OUR_SETS
 from pii_bench.datasets.check.text import Problem, blanked
@@ -24,7 +18,7 @@ from pii_bench.datasets.sample import perturbation_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pii_bench.datasets.sample import Sample, Subject
 
@@ -246,8 +240,6 @@ NEAR: Final = 0.5
 _GRAM_SIZE: Final = 5
 # Limits the time for sets whose texts share long passages, such as disclaimers.
 _MOST_COMPARED: Final = 1000
-# Texts compared with all others at once; limits the memory.
-_BLOCK: Final = 200
 _WORD: Final = re.compile(r"<[A-Z]+>|\w+(?:['’]\w+)*")
 
 
@@ -281,56 +273,44 @@ def duplicate_problems(files: Sequence[Sequence[Sample]]) -> Iterator[tuple[int,
                 reason = f"the description is that of {other.id}"
                 yield file, Problem(sample.id, "duplicate", reason)
     distinct = list(first.values())
-
-    def ignore(left: int, right: int) -> bool:
-        return _are_kin(distinct[left][1], distinct[right][1])
-
-    texts = (blanked(sample) for _, sample in distinct)
-    for left, right, overlap in near_earlier(texts, ignore):
-        file, sample = distinct[right]
-        reason = f"{overlap:.2f} of its word 5-grams are those of {distinct[left][1].id}"
-        yield file, Problem(sample.id, "near-duplicate", reason)
+    for number, near in near_earlier(blanked(sample) for _, sample in distinct):
+        file, sample = distinct[number]
+        for earlier, overlap in near.items():
+            other = distinct[earlier][1]
+            if not _are_kin(sample, other):
+                reason = f"{overlap:.2f} of its word 5-grams are those of {other.id}"
+                yield file, Problem(sample.id, "near-duplicate", reason)
+                break
 
 
 def near_earlier(
-    texts: Iterable[str],
-    ignore: Callable[[int, int], bool] | None = None,
-    limit: float = NEAR,
-) -> Iterator[tuple[int, int, float]]:
-    """Yield (earlier text, text, overlap) for each text that is near to an earlier one.
+    texts: Iterable[str], limit: float = NEAR
+) -> Iterator[tuple[int, dict[int, float]]]:
+    """Yield each text that is near to earlier ones, with these and their overlaps, by number.
 
     The overlap of two sets A and B of word 5-grams is |A & B| / min(|A|, |B|) (overlap
     coefficient), near above `limit`. A text of fewer than five words is near to none. A 5-gram that
-    occurs in more than `_MOST_COMPARED` texts counts only with the first of them. `ignore` says
-    whether to skip a pair of texts, given the earlier one first.
+    occurs in more than `_MOST_COMPARED` texts counts only with the first of them.
     """
-    # Hashes, because the words themselves would need gigabytes for 100,000 texts.
-    hashes, ends = array("q"), [0]
-    for text in texts:
-        hashes.extend(map(hash, word_grams(text)))
-        ends.append(len(hashes))
-    sizes = np.diff(ends)
-    grams, columns = np.unique(hashes, return_inverse=True)
-    ones = np.ones(len(columns), np.int32)
-    has_gram = csr_array((ones, columns, ends), (len(sizes), len(grams)))
-    texts_of_gram = has_gram.T.tocsr()
-    starts = texts_of_gram.indptr
-    place = np.arange(texts_of_gram.nnz) - np.repeat(starts[:-1], np.diff(starts))
-    texts_of_gram.data[place >= _MOST_COMPARED] = 0
-    texts_of_gram.eliminate_zeros()
-    for start in range(0, len(sizes), _BLOCK):
-        shared = (has_gram[start : start + _BLOCK] @ texts_of_gram).tocoo()
-        later, earlier = shared.row + start, shared.col
-        overlaps = shared.data / np.minimum(sizes[later], sizes[earlier])
-        near = (earlier < later) & (overlaps > limit)
-        pairs = sorted(
-            zip(later[near].tolist(), earlier[near].tolist(), overlaps[near].tolist(), strict=True)
-        )
-        for text, of_text in groupby(pairs, key=itemgetter(0)):
-            for _, other, overlap in of_text:
-                if not (ignore and ignore(other, text)):
-                    yield other, text, overlap
-                    break
+    texts_of_gram: defaultdict[int, list[int]] = defaultdict(list)
+    sizes: list[int] = []
+    for number, text in enumerate(texts):
+        # Hashes, because the words themselves would need gigabytes for 100,000 texts.
+        grams = set(map(hash, word_grams(text)))
+        sizes.append(len(grams))
+        shared: Counter[int] = Counter()
+        for gram in grams:
+            earlier = texts_of_gram[gram]
+            shared.update(earlier)
+            if len(earlier) < _MOST_COMPARED:
+                earlier.append(number)
+        near: dict[int, float] = {}
+        for other in sorted(shared):
+            overlap = shared[other] / min(sizes[other], len(grams))
+            if overlap > limit:
+                near[other] = overlap
+        if near:
+            yield number, near
 
 
 def word_grams(text: str) -> set[tuple[str, ...]]:
