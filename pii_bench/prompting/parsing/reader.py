@@ -195,9 +195,9 @@ def read_literal(text: str, start: int, end: int) -> Literal:
     return _Reader(text, start, end).read()
 
 
-def read_bare(text: str, start: int, end: int) -> Literal:
-    """Read `text[start:end]` as the inside of a list whose brackets are missing."""
-    return _Reader(text, start, end, bare=True).read()
+def read_bare(text: str) -> Literal:
+    """Read a text as the inside of a list whose brackets are missing."""
+    return _Reader(text, 0, len(text), bare=True).read()
 
 
 class _Reader:

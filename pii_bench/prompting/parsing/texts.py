@@ -205,7 +205,7 @@ def _plain(line: str) -> _Reading | None:
 
 
 def _bare_texts(line: str) -> list[str]:
-    return _texts(read_bare(line, 0, len(line)).group)
+    return _texts(read_bare(line).group)
 
 
 def _of_literal(literal: Literal) -> _Reading:
