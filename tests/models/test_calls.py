@@ -15,7 +15,6 @@ from pii_bench.models.base import SKIPPED_BUDGET, TRANSIENT, CallError, Completi
 from pii_bench.models.budget import Ledger
 from pii_bench.models.calls import (
     LONGEST_WAIT,
-    AdaptiveLimit,
     CallPolicy,
     ConnectionWatch,
     GuardedModel,
@@ -159,7 +158,7 @@ def guard(
     requests: float | None = None,
     random: Random | None = None,
 ) -> GuardedModel:
-    pace, ledger = Pace(AdaptiveLimit(limit), requests), Ledger(DOLLAR_A_TOKEN, cap)
+    pace, ledger = Pace(limit, requests), Ledger(DOLLAR_A_TOKEN, cap)
     return GuardedModel(model, pace, ledger, random=random or NoJitter())
 
 
