@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Outcome, Request
 
-PROVIDER: Final = "mistral"
-
 _FINISHES: Final[Mapping[str, Finish]] = {
     "stop": Finish.STOP,
     "length": Finish.LENGTH,
@@ -97,10 +95,31 @@ class MistralModel(ServiceModel[Mistral]):
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, MistralError):
             wait, body = service.retry_after(error.headers), service.parse_json(error.body)
-            return read_error(error.status_code, body, model=self.model, wait=wait)
+            return self.read_error(error.status_code, body, wait)
         if isinstance(error, TelemetryConfigurationError):
-            return ProviderRefusedError(f"provider {PROVIDER!r}: {error}")
+            return ProviderRefusedError(f"provider {self.provider!r}: {error}")
         return service.connection_failure(error)
+
+    def read_error(self, status: int, body: object, wait: float | None = None) -> Outcome:
+        """Return what an error of the API means for the run, see `ServiceModel`.
+
+        A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that the
+        model does not accept.
+
+        The body is `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`,
+        or `{"detail": ...}`; anything else counts as empty.
+        """
+        error = body if isinstance(body, dict) else {}
+        code = service.safe_code(error.get("code"), error.get("type"))
+        message = error.get("message")
+        message = message.lower() if isinstance(message, str) else ""
+        detail = f"HTTP {status} {code}".rstrip()
+        remedy = _remedy(status, code, message, error)
+        if remedy is not None:
+            return self.refusal(detail, remedy, for_now=status == 402)
+        overloaded = status in {429, 503} and _AT_CAPACITY in message
+        failure = "overloaded" if overloaded else service.failure_kind(status)
+        return CallError(failure, detail, retry_after=wait)
 
 
 async def response_json(call: Awaitable[BaseModel]) -> object:
@@ -183,30 +202,6 @@ def _read_usage(usage: Any) -> Usage | None:
             cached = details.get("cached_tokens", 0) if isinstance(details, dict) else 0
             return Usage(input_tokens=prompt, output_tokens=completion, cached_tokens=cached)
     return None
-
-
-def read_error(
-    status: int, body: object, *, model: str, wait: float | None = None
-) -> CallError | ProviderRefusedError:
-    """Return what an error of the API means for the run.
-
-    A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that the model
-    does not accept. Else the failure of this call.
-
-    The body is `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`, or
-    `{"detail": ...}`; anything else counts as empty. `wait` is in seconds.
-    """
-    error = body if isinstance(body, dict) else {}
-    code, message = service.safe_code(error.get("code"), error.get("type")), error.get("message")
-    message = message.lower() if isinstance(message, str) else ""
-    detail = f"HTTP {status} {code}".rstrip()
-    remedy = _remedy(status, code, message, error)
-    if remedy is not None:
-        return service.refusal(PROVIDER, model, detail, remedy, for_now=status == 402)
-    overloaded = status in {429, 503} and _AT_CAPACITY in message
-    return CallError(
-        "overloaded" if overloaded else service.failure_kind(status), detail, retry_after=wait
-    )
 
 
 def _remedy(status: int, code: str, message: str, error: Mapping[str, Any]) -> str | None:
@@ -320,5 +315,5 @@ class MistralBatchService(batch.FileBatchService[Mistral]):
                 body = service.parse_json(body) if isinstance(body, str) else body
                 if status == 200:
                     return read_completion(body)
-                return read_error(status, body, model=self._model.model)
+                return self._model.read_error(status, body)
         return CallError("server_error", "an error of the batch")

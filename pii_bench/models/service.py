@@ -257,6 +257,15 @@ class ServiceModel(ABC, Generic[Client]):
         """Return the provider's batch API, which uses this model's client; None if it has none."""
         return None
 
+    def refusal(self, detail: str, remedy: str, *, for_now: bool) -> ProviderRefusedError:
+        """Return the error that stops a run because every call would be refused.
+
+        `detail` is HTTP status and code; `for_now` is whether the same calls may succeed later.
+        """
+        kind = ProviderUnavailableError if for_now else ProviderRefusedError
+        what = f"provider {self.provider!r} refuses model {self.model!r}"
+        return kind(f"{what}: {detail}: {remedy}")
+
     def _start(self) -> None:
         self._http = self._open()
         self.client = self._connect()
@@ -271,6 +280,13 @@ class ServiceModel(ABC, Generic[Client]):
     @abstractmethod
     async def _ask(self, request: Request) -> Outcome:
         """Make the call, and return what it means for the run; may raise `errors` and CallError."""
+
+    @abstractmethod
+    def read_error(self, status: int, body: object, wait: float | None = None) -> Outcome:
+        """Return what an error of the API means: a completion, a refusal, or a failed call.
+
+        `body` is JSON of any shape; `wait` is the seconds that the server asks to wait.
+        """
 
     @abstractmethod
     def _read_failure(self, error: Exception) -> Outcome:
@@ -387,14 +403,3 @@ def failure_kind(status: int) -> str:
     if status >= 500:
         return "server_error"
     return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
-
-
-def refusal(
-    provider: str, model: str, detail: str, remedy: str, *, for_now: bool = False
-) -> ProviderRefusedError:
-    """Return the error that stops a run because every call would be refused.
-
-    `detail` is HTTP status and code; `for_now` is whether the same calls may succeed later.
-    """
-    kind = ProviderUnavailableError if for_now else ProviderRefusedError
-    return kind(f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}")
