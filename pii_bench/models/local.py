@@ -67,7 +67,6 @@ class LocalModel:
     folder and ending.
 
     Raises:
-        UnknownNameError: no such model.
         MissingExtraError: the runtime or the weights are not installed.
         InputFileError: the file of weights is missing, not the pinned one, not a complete GGUF
             file, or the runtime cannot load it.
@@ -76,7 +75,6 @@ class LocalModel:
     endpoint = None
 
     def __init__(self, model: str) -> None:
-        check_local(model)
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtraError("the local model's runtime (xllamacpp)", _INSTALL)
         if model in WEIGHTS:

@@ -87,25 +87,18 @@ class TestAnswers:
         answer = read_completion(message_body(*blocks))
         assert (answer.text, answer.reasoning) == (text, reasoning)
 
-    def test_input_includes_tokens_read_from_a_cache_or_written_to_it(self) -> None:
-        usage = {
-            "input_tokens": 5,
-            "cache_read_input_tokens": 100,
-            "cache_creation_input_tokens": 20,
-            "output_tokens": 40,
-            "output_tokens_details": {"thinking_tokens": 30},
-        }
-        assert read_completion(message_body(usage=usage)).usage == Usage(
-            input_tokens=125, output_tokens=40, reasoning_tokens=30, cached_tokens=100
-        )
-
-    def test_details_of_the_usage_may_be_null(self) -> None:
-        usage = {"cache_read_input_tokens": None, "output_tokens_details": None}
-        assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
-
-    @pytest.mark.parametrize("usage", [[], "many"])
-    def test_usage_that_is_no_object_is_unknown(self, usage: object) -> None:
-        assert read_completion({**message_body(), "usage": usage}).usage is None
+    @pytest.mark.parametrize(
+        ("details", "usage"),
+        [
+            # The input includes tokens read from a cache or written to it.
+            ({"cache_read_input_tokens": 100, "cache_creation_input_tokens": 20,
+              "output_tokens_details": {"thinking_tokens": 5}},
+             Usage(131, 7, reasoning_tokens=5, cached_tokens=100)),
+            ({"cache_read_input_tokens": None, "output_tokens_details": None}, Usage(11, 7)),
+        ],
+    )  # fmt: skip
+    def test_details_of_the_usage(self, details: dict[str, object], usage: Usage) -> None:
+        assert read_completion(message_body(usage=details)).usage == usage
 
 
 CASE = CASES["anthropic"]

@@ -61,17 +61,6 @@ def test_permanent_failures_are_not_retried(kind: str) -> None:
     assert next_wait(1, error, Random()) is error
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (CallError("timeout"), "timeout: 5 attempts"),
-        (CallError("server_error", "HTTP 503"), "server_error: HTTP 503; 5 attempts"),
-    ],
-)
-def test_the_last_failure_has_the_number_of_attempts(error: CallError, message: str) -> None:
-    assert str(next_wait(5, error, Random())) == message
-
-
 @given(st.sampled_from(sorted(TRANSIENT)), st.integers(1, 5), st.none() | st.floats(0, 1e6))
 def test_no_wait_is_shorter_than_asked_or_much_longer(
     kind: str, attempt: int, asked: float | None

@@ -12,7 +12,7 @@ from pii_bench.models.mistral_chat import MistralModel, request_body
 from tests.batch_protocols import MistralBatches
 from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import answer, answer_body, text_chunk, thinking_chunk
-from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SCHEMA, SERVICES, Adapter, Asker
+from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SERVICES, Adapter, Asker
 from tests.models.batch_cases import CASES, TAG, request, run_job
 from tests.protocol_server import ProtocolServer, Reply
 
@@ -26,12 +26,6 @@ REFERENCE = {"type": "reference", "reference_ids": [1]}
 @pytest.fixture
 def adapter() -> Adapter:
     return SERVICES["mistral"]
-
-
-def test_a_call_and_a_batch_have_the_same_body(ask: Asker, server: ProtocolServer) -> None:
-    request = replace(REQUEST, sampling=Sampling(0.7), schema=SCHEMA)
-    ask(answer(), request=request)
-    assert server.requests[0].body == {**request_body("model-test", request), "stream": False}
 
 
 @pytest.mark.parametrize(
