@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.files import open_binary, sha256_of
 from pii_bench.models.base import CallError
+from pii_bench.models.catalog import LOCAL
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ CONTEXT_TOKENS: Final = 8192
 
 _PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
-_PROVIDER: Final = "local"
 _INSTALL: Final = "make local-model"
 
 
@@ -84,7 +84,7 @@ class LocalModel:
             path = Path(model)
             # Results do not name folders of this machine; the hash distinguishes files.
             self._model, self._sha256 = path.stem, hash_gguf(path)
-        self.name = f"{_PROVIDER}/{self._model}"
+        self.name = f"{LOCAL}/{self._model}"
         self._path = path
         self._start()
 
@@ -101,7 +101,7 @@ class LocalModel:
         self._server: xllamacpp.Server | None = _serve(self._path)
         _RUNNING.add(self._server)
         self._client = OpenAICompatibleModel(
-            _PROVIDER,
+            LOCAL,
             self._model,
             api_key="none",
             base_url=f"{self._server.listening_address}/v1",
