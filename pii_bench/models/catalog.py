@@ -357,8 +357,11 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
         base_url = normalise_base_url(options.base_url)
         # The SDK requires a key even for servers that need none.
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
-        # The server there may have a different model of this name.
-        name += f"@{_place(base_url)}"
+        # The server there, or behind another path, may have a different model of this name. A path
+        # that ends in `/v1` is left out: runs are stored under such names.
+        parts = urlsplit(base_url)
+        path = "" if parts.path.endswith("/v1") else parts.path
+        name += f"@{parts.netloc}{path}"
     elif not options.asked:
         key = "none"
     elif not (key := os.environ.get(settings.key_variable, "")):
@@ -380,15 +383,6 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
     return adapter(
         provider, model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
     )
-
-
-def _place(base_url: str) -> str:
-    """Return the host and port of an endpoint, and its path, behind which may be other models.
-
-    A path that ends in `/v1` is left out: runs are stored under such names.
-    """
-    parts = urlsplit(base_url)
-    return parts.netloc if parts.path.endswith("/v1") else parts.netloc + parts.path
 
 
 def build_batch_service(model: Model) -> BatchService:

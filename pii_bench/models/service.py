@@ -170,8 +170,8 @@ class ServiceModel(ABC, Generic[Client]):
     after `close` opens another client.
 
     Raises:
-        PiiBenchError: `base_url` or `api_key` is not valid, see `normalise_base_url` and
-            `check_key`.
+        PiiBenchError: `base_url` is not valid, see `normalise_base_url`, or an HTTP header cannot
+            contain `api_key`.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]]
@@ -189,7 +189,12 @@ class ServiceModel(ABC, Generic[Client]):
         name: str | None = None,
         timeout: float = 120.0,
     ) -> None:
-        check_key(provider, api_key)
+        if not re.fullmatch(r"[!-~]+", api_key):
+            raise PiiBenchError(
+                f"the key for provider {provider!r} (with --base-url: {CUSTOM_ENDPOINT_KEY}) is "
+                "empty or holds a character other than printable ASCII (often a line break at its "
+                "end)"
+            )
         self.provider, self.model = provider, model
         self.name = name or f"{provider}/{model}"
         self.endpoint = normalise_base_url(base_url).removesuffix(self._added_path)
@@ -291,19 +296,6 @@ class ServiceModel(ABC, Generic[Client]):
     @abstractmethod
     def _read_failure(self, error: Exception) -> Outcome:
         """Return what one of `errors` means for the run."""
-
-
-def check_key(provider: str, key: str) -> None:
-    """Refuse a key that an HTTP header cannot contain, without showing it.
-
-    Raises:
-        PiiBenchError: the key is empty or not printable ASCII without spaces.
-    """
-    if not re.fullmatch(r"[!-~]+", key):
-        raise PiiBenchError(
-            f"the key for provider {provider!r} (with --base-url: {CUSTOM_ENDPOINT_KEY}) is empty "
-            "or holds a character other than printable ASCII (often a line break at its end)"
-        )
 
 
 def encode_messages(request: Request) -> list[dict[str, str]]:

@@ -55,7 +55,9 @@ def _read_quoted(text: str, start: int, end: int) -> tuple[str, int] | None:
     if text[start] == "\\":
         return _read_escaped(text, start, end)
     mark = text[start]
-    body = _run_end(text, start, end) if mark in "\"'" else start + 1
+    body = start + 1
+    while mark in "\"'" and body < end and text[body] == mark:
+        body += 1
     width = body - start
     if width > 1 and (body >= end or text[body].isspace() or text[body] in _DELIMITERS):
         return "", body
@@ -81,13 +83,6 @@ def _read_escaped(text: str, start: int, end: int) -> tuple[str, int] | None:
         if run[0][1] == mark and _closes(text, run.end(), end):
             return _unescape(text[body : run.start()]), run.end()
     return None
-
-
-def _run_end(text: str, start: int, end: int) -> int:
-    at = start
-    while at < end and text[at] == text[start]:
-        at += 1
-    return at
 
 
 def _between_words(text: str, before: int, after: int, end: int) -> bool:
@@ -314,7 +309,8 @@ class _Reader:
     def _flush(self, frame: _Frame) -> None:
         """Move the pending item of a frame into its group; a key without a value is the value."""
         key, value = (frame.key, frame.value) if frame.value is not None else (None, frame.key)
-        if value is not None and not _is_null(value):
+        null = isinstance(value, Leaf) and not value.quoted and value.text in _NULL
+        if value is not None and not null:
             frame.group.entries.append(Entry(key, value, frame.note))
         frame.key, frame.value, frame.note, frame.new_line = None, None, "", False
 
@@ -324,7 +320,3 @@ def _is_whole(frame: _Frame) -> bool:
     if frame.key is not None:
         return frame.value is not None
     return frame.group.opener != "{" or isinstance(frame.value, Group)
-
-
-def _is_null(value: Node) -> bool:
-    return isinstance(value, Leaf) and not value.quoted and value.text in _NULL
