@@ -24,15 +24,12 @@ LONGEST_WAIT: Final = 120.0
 """Seconds that a server may ask to wait; a call that would have to wait longer fails."""
 
 
-_ASKED_WAIT: Final = re.compile(r"the server asks to wait (\d+) s")
-
-
 def asked_wait(detail: str) -> int:
     """Return the seconds too long to wait for, from the detail of a failure of `GuardedModel`.
 
     It is 0 for any other failure.
     """
-    found = _ASKED_WAIT.search(detail)
+    found = re.search(r"the server asks to wait (\d+) s", detail)
     return int(found[1]) if found else 0
 
 
@@ -104,9 +101,6 @@ class ConnectionWatch:
             "base URL is right, then run again to go on"
         )
 
-
-PUSHED_BACK: Final = frozenset({"rate_limit", "overloaded"})
-"""Kinds of failure by which a provider says that there are too many calls."""
 
 # Refusals without a wait hold all calls for 1, 2, 4, ... seconds, at most this often in a row.
 _MOST_HOLDS: Final = 7
@@ -196,7 +190,8 @@ class Pace:
         """Free a slot; there is no outcome if the call was cancelled, or every call would fail."""
         self.in_flight -= 1
         if isinstance(outcome, CallError):
-            if outcome.kind in PUSHED_BACK:
+            # The provider says that there are too many calls.
+            if outcome.kind in {"rate_limit", "overloaded"}:
                 self._refused(slot, outcome.retry_after)
         elif outcome is not None:
             self._answered(slot, outcome.usage)

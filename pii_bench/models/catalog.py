@@ -146,8 +146,6 @@ def read_table(path: Path) -> Mapping[str, ModelCard]:
 MODELS: Final = read_table(Path(__file__).with_name("models.toml"))
 """The cards by alias, in the order of the file."""
 
-_BY_ID: Final = {(card.provider, card.id): card for card in MODELS.values()}
-
 
 def has_provider(name: str) -> bool:
     """Return True if calls to the model go to the endpoint of a provider."""
@@ -156,7 +154,10 @@ def has_provider(name: str) -> bool:
 
 def find_card(provider: str, model_id: str) -> ModelCard | None:
     """Return the card of a provider's model, or None if it is unknown."""
-    return _BY_ID.get((provider, model_id))
+    for card in MODELS.values():
+        if (card.provider, card.id) == (provider, model_id):
+            return card
+    return None
 
 
 def listed_price(name: str, base_url: str | None) -> Price | None:

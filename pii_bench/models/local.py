@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 CONTEXT_TOKENS: Final = 8192
 """Tokens of prompt and answer together."""
 
-_PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
-
 _INSTALL: Final = "make local-model"
 
 
@@ -172,7 +170,7 @@ def hash_gguf(path: Path) -> str:
     Raises:
         InputFileError: the file cannot be read, is not a GGUF file, or is one part of several.
     """
-    if _PART.search(path.name):
+    if re.search(r"-\d{5}-of-\d{5}\.gguf$", path.name):
         raise InputFileError(path, "one part of several: merge them (llama-gguf-split --merge)")
     with open_binary(path) as file:
         # The runtime would fail without a reason.

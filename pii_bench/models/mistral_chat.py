@@ -35,17 +35,12 @@ _FINISHES: Final[Mapping[str, Finish]] = {
     "model_length": Finish.LENGTH,
 }
 
-# The `finish_reason` of an answer during which the servers failed.
-_FAILED: Final = "error"
-
 _REMEDIES: Final[Mapping[int, str]] = {
     **service.REMEDIES,
     # A key whose plan is used up gets the same message as a wrong one.
     401: f"{service.KEY_REMEDY}, and whether its plan has quota left",
     402: "the account has no credit left",
 }
-_UNKNOWN_MODEL_CODES: Final = frozenset({"invalid_model", "unknown_model"})
-_AT_CAPACITY: Final = "capacity exceeded"
 
 _PARAMETER_REMEDIES: Final[Mapping[str, str]] = {
     "temperature": service.NO_TEMPERATURE_REMEDY,
@@ -117,7 +112,7 @@ class MistralModel(ServiceModel[Mistral]):
         remedy = _remedy(status, code, message, error)
         if remedy is not None:
             return self.refusal(detail, remedy, for_now=status == 402)
-        overloaded = status in {429, 503} and _AT_CAPACITY in message
+        overloaded = status in {429, 503} and "capacity exceeded" in message
         failure = "overloaded" if overloaded else service.failure_kind(status)
         return CallError(failure, detail, retry_after=wait)
 
@@ -158,7 +153,8 @@ def read_completion(body: object) -> Completion:
     """
     completion, choice, message = service.first_choice(body)
     reason = choice.get("finish_reason")
-    if reason == _FAILED:
+    if reason == "error":
+        # The servers failed during the answer.
         raise CallError("server_error", "finish_reason error")
     text, reasoning = _read_content(message.get("content"))
     model = completion.get("model")
@@ -207,7 +203,7 @@ def _read_usage(usage: Any) -> Usage | None:
 def _remedy(status: int, code: str, message: str, error: Mapping[str, Any]) -> str | None:
     if status not in {400, 422}:
         return _REMEDIES.get(status)
-    if code in _UNKNOWN_MODEL_CODES:
+    if code in {"invalid_model", "unknown_model"}:
         return _REMEDIES[404]
     for name in _faulty_fields(error):
         if name in _PARAMETER_REMEDIES:

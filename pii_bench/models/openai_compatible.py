@@ -37,12 +37,6 @@ _FINISHES: Final[Mapping[str, Finish]] = {
     "content_filter": Finish.FILTER,
 }
 
-# The `finish_reason` when a server fails during an answer: DeepSeek, then OpenRouter.
-_INTERRUPTED: Final = ("insufficient_system_resource", "error")
-
-# Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
-_REASONING_KEYS: Final = ("reasoning_content", "reasoning")
-
 _FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
 # These have the code of any other bad request, so that only the message identifies them:
 # DeepSeek's filter, unknown model and too long prompt, and OpenAI's filter of prompts.
@@ -214,14 +208,16 @@ def read_completion(body: object) -> Completion:
     """
     completion, choice, message = service.first_choice(body)
     reason = choice.get("finish_reason")
-    if reason in _INTERRUPTED:
+    if reason in ("insufficient_system_resource", "error"):
+        # DeepSeek's and OpenRouter's servers failed during the answer.
         raise CallError("server_error", f"finish_reason {reason}")
     text, finish = message.get("content") or "", _FINISHES.get(str(reason), Finish.UNKNOWN)
     if message.get("refusal"):
         text, finish = message["refusal"], Finish.REFUSAL
     if not isinstance(text, str):
         raise CallError("bad_response", "content is not text")
-    reasoning = [message.get(key) for key in _REASONING_KEYS]
+    # Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
+    reasoning = [message.get(key) for key in ("reasoning_content", "reasoning")]
     model = completion.get("model")
     return Completion(
         text=text,
@@ -289,7 +285,6 @@ _PAGE: Final = 100
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 _ITEM_CODES: Final[Mapping[str, str]] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
 
-_TOO_MUCH: Final = "token_limit_exceeded"
 _TOO_MUCH_REMEDY: Final = (
     "more tokens than the account may have queued: run again when its other batches have ended, "
     "or with a lower --limit"
@@ -326,7 +321,7 @@ class OpenAIBatchService(batch.FileBatchService[openai.AsyncOpenAI]):
                 code = service.safe_code(value)
             case _:
                 code = ""
-        too_much = code == _TOO_MUCH
+        too_much = code == "token_limit_exceeded"
         remedy = _TOO_MUCH_REMEDY if too_much else _FAILED_REMEDY
         detail = f"batch failed {code}".rstrip()
         return self._model.refusal(detail, remedy, for_now=too_much)

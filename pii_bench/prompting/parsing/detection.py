@@ -52,12 +52,9 @@ _TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
 _TYPE_KEYS = ("type", "entity_type", "label", "tag", "category")
 
 _SEPARATOR = re.compile(r"[:：|\t→=—–(\[（]|[-=]>| - ")
-_CAPITALS = re.compile(r"[A-Z]+")
-_SHOUTED = re.compile(r"[A-Z][A-Z_]{1,20}")
 _AROUND_TYPE: Final = " \t\r\n*_`\"'“”.,;()[]（）>-"
 
 _EXPECTED_SUBJECT = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})\s*", re.DOTALL)
-_BEFORE_SUBJECT = re.compile(r"\n(?=Subject)")
 
 _LINE_LABEL = re.compile(
     rf"^[ \t>#*_-]*+(?:\d{{1,3}}[.)][ \t]*+)?{_LABEL_PATTERN}", re.IGNORECASE | re.MULTILINE
@@ -106,7 +103,7 @@ def _expected_form(text: str) -> tuple[Subject, ...] | None:
     """
     subjects = _expected_subjects(line.strip(" \t\r") for line in text.split("\n"))
     if subjects is None:
-        subjects = _expected_subjects(_BEFORE_SUBJECT.split(text))
+        subjects = _expected_subjects(re.split(r"\n(?=Subject)", text))
     return subjects
 
 
@@ -237,7 +234,7 @@ def _read_line(line: str) -> tuple[_Pairs, bool]:
     """
     item = bullet_item(line)
     body = (item or line).replace("**", "").strip(" \t\r,;|:：")
-    capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
+    capitals = [word for word in re.findall(r"[A-Z]+", body) if word in TYPES]
     if item is None and not capitals:
         return [], False
     if body[:1] not in QUOTES and len(capitals) <= 1:
@@ -401,7 +398,8 @@ def _split(text: str) -> _Pairs:
     first = text[: marks[0].start()].strip(_AROUND_TYPE)
     if type_of(first):
         return _typed(first, _bare(text[marks[0].end() :]))
-    return _typed(_bare(before), kind) if _SHOUTED.fullmatch(kind) else []
+    # A type outside the seven.
+    return _typed(_bare(before), kind) if re.fullmatch(r"[A-Z][A-Z_]{1,20}", kind) else []
 
 
 def _bare(text: str) -> str:
