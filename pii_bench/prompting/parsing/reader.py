@@ -22,10 +22,9 @@ _CLOSERS = {
 _RUNS = {
     mark: re.compile(rf"\\[\s\S]|[{re.escape(closers)}]++") for mark, closers in _CLOSERS.items()
 }
-_ESCAPED_RUNS = {mark: re.compile(rf"\\{mark}|\\[\s\S]") for mark in "\"'"}
 _DELIMITERS = frozenset(",;:]})\n，；：、］｝）】*`=→")
 _NOTE_STARTS = frozenset("(-–—#/[|（")
-_ANY_SPACE = re.compile(r"\s*+")
+_SPACE = re.compile(r"\s++")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\s\S])")
 _ESCAPED = {
     '"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
@@ -34,7 +33,6 @@ _ESCAPED = {
 _MAX_DEPTH: Final = 16
 _WIDE = str.maketrans("［］【】｛｝（），、；：", "[][]{}(),,;:")
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
-_SPACE = re.compile(r"\s++")
 _COMMENT = re.compile(r"(?://|#[ \t])[^\n]*+")
 _ARROW = re.compile(r"=>|->|→|=")
 # A comma between a digit and three more is part of a number: $2,180.
@@ -79,9 +77,9 @@ def _read_quoted(text: str, start: int, end: int) -> tuple[str, int] | None:
 
 def _read_escaped(text: str, start: int, end: int) -> tuple[str, int] | None:
     mark, body = text[start + 1], start + 2
-    for run in _ESCAPED_RUNS[mark].finditer(text, body, end):
-        if run[0][1] == mark and _closes(text, run.end(), end):
-            return _unescape(text[body : run.start()]), run.end()
+    for escape in _ESCAPE.finditer(text, body, end):
+        if escape[1] == mark and _closes(text, escape.end(), end):
+            return _unescape(text[body : escape.start()]), escape.end()
     return None
 
 
@@ -90,8 +88,8 @@ def _between_words(text: str, before: int, after: int, end: int) -> bool:
 
 
 def _closes(text: str, after: int, end: int) -> bool:
-    found = _ANY_SPACE.match(text, after, end)
-    following = found.end() if found else after
+    space = _SPACE.match(text, after, end)
+    following = space.end() if space else after
     if following >= end or text[following] in _DELIMITERS or "\n" in text[after:following]:
         return True
     if following == after:
