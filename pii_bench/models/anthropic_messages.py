@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Outcome, Request
 
-PROVIDER: Final = "anthropic"
-
 _VERSION: Final = "2026-10-21"
 _SAMPLED_VERSION: Final = "2023-06-01"
 """The last API version with `temperature`; the next one refuses it for every model."""
@@ -107,8 +105,31 @@ class AnthropicModel(ServiceModel[anthropic.AsyncAnthropic]):
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, anthropic.APIStatusError):
             wait = service.retry_after(error.response.headers)
-            return read_error(error.status_code, error.body, model=self.model, wait=wait)
+            return self.read_error(error.status_code, error.body, wait)
         return service.connection_failure(error.__cause__)
+
+    def read_error(self, status: int | None, body: object, wait: float | None = None) -> Outcome:
+        """Return what an error of the API means for the run, see `ServiceModel`.
+
+        A completion if a filter stopped the answer. A refusal for a redirect, 401, 402, 403, 404,
+        an account without credit, and a parameter that the model does not accept.
+
+        The body is `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else
+        counts as empty. An item of a batch has no status.
+        """
+        error = body.get("error") if isinstance(body, dict) else None
+        error = error if isinstance(error, dict) else {}
+        kind, message = service.safe_code(error.get("type")), str(error.get("message", "")).lower()
+        detail = f"HTTP {status} {kind}".rstrip() if status is not None else kind
+        status = _STATUSES.get(kind, 500) if status is None else status
+        if status == 400 and _FILTER_MESSAGE in message:
+            return Completion(text="", finish=Finish.FILTER)
+        remedy = _remedy(status, message, error.get("details"))
+        if remedy is not None:
+            return self.refusal(detail, remedy, for_now=remedy == _NO_CREDIT_REMEDY)
+        overloaded = status == 529 or kind == "overloaded_error"
+        failure = "overloaded" if overloaded else service.failure_kind(status)
+        return CallError(failure, detail, retry_after=wait)
 
 
 def version_headers(temperature: float | None) -> dict[str, str]:
@@ -188,35 +209,6 @@ def _read_usage(usage: Any) -> Usage | None:
     )
 
 
-def read_error(
-    status: int | None, body: object, *, model: str, wait: float | None = None
-) -> Outcome:
-    """Return what an error of the API means for the run.
-
-    A completion if a filter stopped the answer. A refusal for a redirect, 401, 402, 403, 404, an
-    account without credit, and a parameter that the model does not accept. Else the failure of
-    this call.
-
-    The body is `{"type": "error", "error": {"type": ..., "message": ...}}`; anything else counts
-    as empty. An item of a batch has no status. `wait` is in seconds.
-    """
-    error = body.get("error") if isinstance(body, dict) else None
-    error = error if isinstance(error, dict) else {}
-    kind, message = service.safe_code(error.get("type")), str(error.get("message", "")).lower()
-    detail = f"HTTP {status} {kind}".rstrip() if status is not None else kind
-    status = _STATUSES.get(kind, 500) if status is None else status
-    if status == 400 and _FILTER_MESSAGE in message:
-        return Completion(text="", finish=Finish.FILTER)
-    remedy = _remedy(status, message, error.get("details"))
-    if remedy is not None:
-        for_now = remedy == _NO_CREDIT_REMEDY
-        return service.refusal(PROVIDER, model, detail, remedy, for_now=for_now)
-    overloaded = status == 529 or kind == "overloaded_error"
-    return CallError(
-        "overloaded" if overloaded else service.failure_kind(status), detail, retry_after=wait
-    )
-
-
 def _remedy(status: int, message: str, details: object) -> str | None:
     code = service.safe_code(details.get("error_code")) if isinstance(details, dict) else ""
     if code in _CODE_REMEDIES:
@@ -274,7 +266,7 @@ class AnthropicBatchService:
 
     async def poll(self, job: str) -> batch.BatchState:
         """Retrieve a batch; see `BatchService`."""
-        missing = batch.UnknownJobError(PROVIDER, job)
+        missing = batch.UnknownJobError(self._model.provider, job)
         call = self._batches.retrieve(job)
         return _read_state(await self._model.call_json(call, missing=missing))
 
@@ -328,7 +320,7 @@ class AnthropicBatchService:
             case {"type": "succeeded", "message": message}:
                 return read_completion(message)
             case {"type": "errored", "error": error}:
-                return read_error(None, error, model=self._model.model)
+                return self._model.read_error(None, error)
             case {"type": "expired"}:
                 return CallError("expired")
             case {"type": "canceled"}:

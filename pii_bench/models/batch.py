@@ -37,8 +37,6 @@ _TAG_KEY: Final = "pii_bench"
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 """The endpoint that a job's requests are for, as OpenAI and Mistral name it."""
 
-_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,254}")
-
 
 class UnknownJobError(PiiBenchError):
     """The provider knows no job with this id."""
@@ -288,7 +286,8 @@ def batch_outcome(read: Callable[[dict[str, Any]], Outcome], line: dict[str, Any
 
 def is_id(value: object) -> TypeGuard[str]:
     """Return True if a value can be a provider's id, which becomes part of a URL."""
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
+    pattern = r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,254}"
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
 def id_of(described: object) -> str:

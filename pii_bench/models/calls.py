@@ -24,15 +24,12 @@ LONGEST_WAIT: Final = 120.0
 """Seconds that a server may ask to wait; a call that would have to wait longer fails."""
 
 
-_ASKED_WAIT: Final = re.compile(r"the server asks to wait (\d+) s")
-
-
 def asked_wait(detail: str) -> int:
     """Return the seconds too long to wait for, from the detail of a failure of `GuardedModel`.
 
     It is 0 for any other failure.
     """
-    found = _ASKED_WAIT.search(detail)
+    found = re.search(r"the server asks to wait (\d+) s", detail)
     return int(found[1]) if found else 0
 
 
@@ -105,41 +102,11 @@ class ConnectionWatch:
         )
 
 
-PUSHED_BACK: Final = frozenset({"rate_limit", "overloaded"})
-"""Kinds of failure by which a provider says that there are too many calls."""
-
 # Refusals without a wait hold all calls for 1, 2, 4, ... seconds, at most this often in a row.
 _MOST_HOLDS: Final = 7
 
 # Shorter waits are rounding errors.
 _NO_WAIT: Final = 1e-6
-
-
-class AdaptiveLimit:
-    """The number of concurrent calls allowed: from `maximum` down to 1, and up again.
-
-    A refusal halves it and starts a new round. Calls that started in an earlier round do not
-    change it, so that the refusals of one round trip halve it once. A call records `round` when
-    it starts.
-    """
-
-    def __init__(self, maximum: int) -> None:
-        self._maximum = self.allowed = maximum
-        self.round = self._successes = 0
-
-    def succeeded(self, started_in: int) -> None:
-        """Record the answer to a call of a round: `allowed` of them raise the limit by 1."""
-        if started_in != self.round or self.allowed == self._maximum:
-            return
-        self._successes += 1
-        if self._successes >= self.allowed:
-            self.allowed, self._successes = self.allowed + 1, 0
-
-    def pushed_back(self, started_in: int) -> None:
-        """Record the refusal of a call of a round: it halves the limit."""
-        if started_in == self.round:
-            self.allowed = max(1, self.allowed // 2)
-            self.round, self._successes = self.round + 1, 0
 
 
 class _Bucket:
@@ -167,7 +134,7 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The permission to make one call: the limit's round, and the expected tokens."""
+    """The permission to make one call: the round in which it starts, and the expected tokens."""
 
     round: int
     tokens: int
@@ -176,15 +143,20 @@ class Slot:
 class Pace:
     """Lets calls start, first come, first served; `in_flight` is the number that have a slot.
 
+    At most `allowed` calls have one: `maximum` at first. A refusal halves it and starts a new
+    round; then as many answers as are allowed raise it by 1. Calls of an earlier round do not
+    change it, so that the refusals of one round trip halve it once.
+
     Calls and tokens, of input and output together, are limited per minute and evenly spaced; None
     is no limit.
     """
 
     def __init__(
-        self, limit: AdaptiveLimit, requests: float | None = None, tokens: float | None = None
+        self, maximum: int, requests: float | None = None, tokens: float | None = None
     ) -> None:
-        self._limit, self._requests, self._tokens = limit, _Bucket(requests), _Bucket(tokens)
-        self.in_flight = self._holds = 0
+        self._maximum = self.allowed = maximum
+        self._requests, self._tokens = _Bucket(requests), _Bucket(tokens)
+        self.in_flight = self.round = self._successes = self._holds = 0
         self._held_until = 0.0
         # The call with the turn starts next; the others wait for it in the order of arrival.
         self._turn, self._changed = asyncio.Lock(), asyncio.Event()
@@ -212,33 +184,39 @@ class Pace:
             self.in_flight += 1
             self._requests.add(-1)
             self._tokens.add(-tokens)
-            return Slot(self._limit.round, tokens)
+            return Slot(self.round, tokens)
 
     def leave(self, slot: Slot, outcome: Completion | CallError | None) -> None:
         """Free a slot; there is no outcome if the call was cancelled, or every call would fail."""
         self.in_flight -= 1
         if isinstance(outcome, CallError):
-            if outcome.kind in PUSHED_BACK:
-                wait = outcome.retry_after
-                if wait is None:
-                    wait = self._next_hold(slot)
-                self._limit.pushed_back(slot.round)
-                now = asyncio.get_running_loop().time()
-                self._held_until = max(self._held_until, now + wait)
+            # The provider says that there are too many calls.
+            if outcome.kind in {"rate_limit", "overloaded"}:
+                self._refused(slot, outcome.retry_after)
         elif outcome is not None:
-            self._holds = 0
-            self._limit.succeeded(slot.round)
-            usage = outcome.usage
-            if usage is not None:
-                self._tokens.add(slot.tokens - usage.input_tokens - usage.output_tokens)
+            self._answered(slot, outcome.usage)
         self._changed.set()
 
-    def _next_hold(self, slot: Slot) -> float:
-        """Return the seconds to hold calls after a refusal that names no wait."""
-        if self._limit.allowed > 1 or slot.round != self._limit.round:
-            return 0.0
-        self._holds += 1
-        return 2.0 ** (self._holds - 1) if self._holds <= _MOST_HOLDS else 0.0
+    def _refused(self, slot: Slot, wait: float | None) -> None:
+        """Hold all calls for `wait` seconds, if the provider names them, and lower the limit."""
+        if slot.round == self.round:
+            if wait is None and self.allowed == 1:
+                self._holds += 1
+                wait = 2.0 ** (self._holds - 1) if self._holds <= _MOST_HOLDS else 0.0
+            self.allowed = max(1, self.allowed // 2)
+            self.round, self._successes = self.round + 1, 0
+        now = asyncio.get_running_loop().time()
+        self._held_until = max(self._held_until, now + (wait or 0.0))
+
+    def _answered(self, slot: Slot, usage: Usage | None) -> None:
+        """Raise the limit after enough answers, and give back the tokens that were not used."""
+        self._holds = 0
+        if slot.round == self.round and self.allowed < self._maximum:
+            self._successes += 1
+            if self._successes >= self.allowed:
+                self.allowed, self._successes = self.allowed + 1, 0
+        if usage is not None:
+            self._tokens.add(slot.tokens - usage.input_tokens - usage.output_tokens)
 
     def _seconds_to_wait(self, tokens: int) -> float | None:
         """Return the seconds until the next call may start; None if another has to end first."""
@@ -246,7 +224,7 @@ class Pace:
         held = self._held_until - now
         if held > LONGEST_WAIT:
             raise CallError("rate_limit", "not sent", retry_after=held)
-        if self.in_flight >= self._limit.allowed:
+        if self.in_flight >= self.allowed:
             return None
         return max(held, self._requests.wait(1, now), self._tokens.wait(tokens, now))
 
@@ -345,6 +323,5 @@ class CallPolicy:
         Raises:
             PiiBenchError: a cap without a price.
         """
-        limit = AdaptiveLimit(self.concurrency)
-        pace = Pace(limit, self.requests_per_minute, self.tokens_per_minute)
+        pace = Pace(self.concurrency, self.requests_per_minute, self.tokens_per_minute)
         return GuardedModel(model, pace, Ledger(self.price or listed, self.max_usd))

@@ -146,8 +146,6 @@ def read_table(path: Path) -> Mapping[str, ModelCard]:
 MODELS: Final = read_table(Path(__file__).with_name("models.toml"))
 """The cards by alias, in the order of the file."""
 
-_BY_ID: Final = {(card.provider, card.id): card for card in MODELS.values()}
-
 
 def has_provider(name: str) -> bool:
     """Return True if calls to the model go to the endpoint of a provider."""
@@ -156,7 +154,10 @@ def has_provider(name: str) -> bool:
 
 def find_card(provider: str, model_id: str) -> ModelCard | None:
     """Return the card of a provider's model, or None if it is unknown."""
-    return _BY_ID.get((provider, model_id))
+    for card in MODELS.values():
+        if (card.provider, card.id) == (provider, model_id):
+            return card
+    return None
 
 
 def listed_price(name: str, base_url: str | None) -> Price | None:
@@ -357,8 +358,11 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
         base_url = normalise_base_url(options.base_url)
         # The SDK requires a key even for servers that need none.
         key = os.environ.get(CUSTOM_ENDPOINT_KEY) or "none"
-        # The server there may have a different model of this name.
-        name += f"@{_place(base_url)}"
+        # The server there, or behind another path, may have a different model of this name. A path
+        # that ends in `/v1` is left out: runs are stored under such names.
+        parts = urlsplit(base_url)
+        path = "" if parts.path.endswith("/v1") else parts.path
+        name += f"@{parts.netloc}{path}"
     elif not options.asked:
         key = "none"
     elif not (key := os.environ.get(settings.key_variable, "")):
@@ -380,15 +384,6 @@ def _connect(provider: str, model: str, options: ModelOptions) -> Model:
     return adapter(
         provider, model, api_key=key, base_url=base_url, name=name, timeout=options.timeout
     )
-
-
-def _place(base_url: str) -> str:
-    """Return the host and port of an endpoint, and its path, behind which may be other models.
-
-    A path that ends in `/v1` is left out: runs are stored under such names.
-    """
-    parts = urlsplit(base_url)
-    return parts.netloc if parts.path.endswith("/v1") else parts.netloc + parts.path
 
 
 def build_batch_service(model: Model) -> BatchService:

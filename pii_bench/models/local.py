@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
 from pii_bench.files import open_binary, sha256_of
 from pii_bench.models.base import CallError
+from pii_bench.models.catalog import LOCAL
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 CONTEXT_TOKENS: Final = 8192
 """Tokens of prompt and answer together."""
 
-_PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
-
-_PROVIDER: Final = "local"
 _INSTALL: Final = "make local-model"
 
 
@@ -67,7 +65,6 @@ class LocalModel:
     folder and ending.
 
     Raises:
-        UnknownNameError: no such model.
         MissingExtraError: the runtime or the weights are not installed.
         InputFileError: the file of weights is missing, not the pinned one, not a complete GGUF
             file, or the runtime cannot load it.
@@ -76,7 +73,6 @@ class LocalModel:
     endpoint = None
 
     def __init__(self, model: str) -> None:
-        check_local(model)
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtraError("the local model's runtime (xllamacpp)", _INSTALL)
         if model in WEIGHTS:
@@ -86,7 +82,7 @@ class LocalModel:
             path = Path(model)
             # Results do not name folders of this machine; the hash distinguishes files.
             self._model, self._sha256 = path.stem, hash_gguf(path)
-        self.name = f"{_PROVIDER}/{self._model}"
+        self.name = f"{LOCAL}/{self._model}"
         self._path = path
         self._start()
 
@@ -103,7 +99,7 @@ class LocalModel:
         self._server: xllamacpp.Server | None = _serve(self._path)
         _RUNNING.add(self._server)
         self._client = OpenAICompatibleModel(
-            _PROVIDER,
+            LOCAL,
             self._model,
             api_key="none",
             base_url=f"{self._server.listening_address}/v1",
@@ -174,7 +170,7 @@ def hash_gguf(path: Path) -> str:
     Raises:
         InputFileError: the file cannot be read, is not a GGUF file, or is one part of several.
     """
-    if _PART.search(path.name):
+    if re.search(r"-\d{5}-of-\d{5}\.gguf$", path.name):
         raise InputFileError(path, "one part of several: merge them (llama-gguf-split --merge)")
     with open_binary(path) as file:
         # The runtime would fail without a reason.

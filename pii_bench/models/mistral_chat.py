@@ -29,16 +29,11 @@ if TYPE_CHECKING:
 
     from pii_bench.models.base import Outcome, Request
 
-PROVIDER: Final = "mistral"
-
 _FINISHES: Final[Mapping[str, Finish]] = {
     "stop": Finish.STOP,
     "length": Finish.LENGTH,
     "model_length": Finish.LENGTH,
 }
-
-# The `finish_reason` of an answer during which the servers failed.
-_FAILED: Final = "error"
 
 _REMEDIES: Final[Mapping[int, str]] = {
     **service.REMEDIES,
@@ -46,8 +41,6 @@ _REMEDIES: Final[Mapping[int, str]] = {
     401: f"{service.KEY_REMEDY}, and whether its plan has quota left",
     402: "the account has no credit left",
 }
-_UNKNOWN_MODEL_CODES: Final = frozenset({"invalid_model", "unknown_model"})
-_AT_CAPACITY: Final = "capacity exceeded"
 
 _PARAMETER_REMEDIES: Final[Mapping[str, str]] = {
     "temperature": service.NO_TEMPERATURE_REMEDY,
@@ -97,10 +90,31 @@ class MistralModel(ServiceModel[Mistral]):
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, MistralError):
             wait, body = service.retry_after(error.headers), service.parse_json(error.body)
-            return read_error(error.status_code, body, model=self.model, wait=wait)
+            return self.read_error(error.status_code, body, wait)
         if isinstance(error, TelemetryConfigurationError):
-            return ProviderRefusedError(f"provider {PROVIDER!r}: {error}")
+            return ProviderRefusedError(f"provider {self.provider!r}: {error}")
         return service.connection_failure(error)
+
+    def read_error(self, status: int, body: object, wait: float | None = None) -> Outcome:
+        """Return what an error of the API means for the run, see `ServiceModel`.
+
+        A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that the
+        model does not accept.
+
+        The body is `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`,
+        or `{"detail": ...}`; anything else counts as empty.
+        """
+        error = body if isinstance(body, dict) else {}
+        code = service.safe_code(error.get("code"), error.get("type"))
+        message = error.get("message")
+        message = message.lower() if isinstance(message, str) else ""
+        detail = f"HTTP {status} {code}".rstrip()
+        remedy = _remedy(status, code, message, error)
+        if remedy is not None:
+            return self.refusal(detail, remedy, for_now=status == 402)
+        overloaded = status in {429, 503} and "capacity exceeded" in message
+        failure = "overloaded" if overloaded else service.failure_kind(status)
+        return CallError(failure, detail, retry_after=wait)
 
 
 async def response_json(call: Awaitable[BaseModel]) -> object:
@@ -139,7 +153,8 @@ def read_completion(body: object) -> Completion:
     """
     completion, choice, message = service.first_choice(body)
     reason = choice.get("finish_reason")
-    if reason == _FAILED:
+    if reason == "error":
+        # The servers failed during the answer.
         raise CallError("server_error", "finish_reason error")
     text, reasoning = _read_content(message.get("content"))
     model = completion.get("model")
@@ -185,34 +200,10 @@ def _read_usage(usage: Any) -> Usage | None:
     return None
 
 
-def read_error(
-    status: int, body: object, *, model: str, wait: float | None = None
-) -> CallError | ProviderRefusedError:
-    """Return what an error of the API means for the run.
-
-    A refusal for a redirect, 401, 402, 403, 404, an unknown model, and a parameter that the model
-    does not accept. Else the failure of this call.
-
-    The body is `{"object": "error", "message": ..., "type": ..., "param": ..., "code": ...}`, or
-    `{"detail": ...}`; anything else counts as empty. `wait` is in seconds.
-    """
-    error = body if isinstance(body, dict) else {}
-    code, message = service.safe_code(error.get("code"), error.get("type")), error.get("message")
-    message = message.lower() if isinstance(message, str) else ""
-    detail = f"HTTP {status} {code}".rstrip()
-    remedy = _remedy(status, code, message, error)
-    if remedy is not None:
-        return service.refusal(PROVIDER, model, detail, remedy, for_now=status == 402)
-    overloaded = status in {429, 503} and _AT_CAPACITY in message
-    return CallError(
-        "overloaded" if overloaded else service.failure_kind(status), detail, retry_after=wait
-    )
-
-
 def _remedy(status: int, code: str, message: str, error: Mapping[str, Any]) -> str | None:
     if status not in {400, 422}:
         return _REMEDIES.get(status)
-    if code in _UNKNOWN_MODEL_CODES:
+    if code in {"invalid_model", "unknown_model"}:
         return _REMEDIES[404]
     for name in _faulty_fields(error):
         if name in _PARAMETER_REMEDIES:
@@ -320,5 +311,5 @@ class MistralBatchService(batch.FileBatchService[Mistral]):
                 body = service.parse_json(body) if isinstance(body, str) else body
                 if status == 200:
                     return read_completion(body)
-                return read_error(status, body, model=self._model.model)
+                return self._model.read_error(status, body)
         return CallError("server_error", "an error of the batch")

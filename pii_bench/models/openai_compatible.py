@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from pii_bench.errors import ProviderRefusedError
     from pii_bench.models.base import Outcome, Request
 
-PROVIDER: Final = "openai"
-"""The provider that has batches."""
-
 _OPENAI: Final = "api.openai.com"
 _DEEPSEEK: Final = "api.deepseek.com"
 
@@ -39,12 +36,6 @@ _FINISHES: Final[Mapping[str, Finish]] = {
     "length": Finish.LENGTH,
     "content_filter": Finish.FILTER,
 }
-
-# The `finish_reason` when a server fails during an answer: DeepSeek, then OpenRouter.
-_INTERRUPTED: Final = ("insufficient_system_resource", "error")
-
-# Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
-_REASONING_KEYS: Final = ("reasoning_content", "reasoning")
 
 _FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
 # These have the code of any other bad request, so that only the message identifies them:
@@ -108,7 +99,7 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
 
     def batch_service(self) -> OpenAIBatchService | None:
         """Return OpenAI's batch API, which uses this model's client; None for other providers."""
-        return OpenAIBatchService(self) if self.provider == PROVIDER else None
+        return OpenAIBatchService(self) if self.provider == "openai" else None
 
     def _open(self) -> EndpointClient:
         key = None if _is_host(self.endpoint, _OPENAI) else self._key
@@ -129,20 +120,15 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
         # Raw, because the SDK's types turn `true` and `"7"` into counts.
         response = await self.client.chat.completions.with_raw_response.create(**body)
         answer = service.parse_json(response.http_response.content)
-        if (status := _status_inside(answer)) is None:
+        status = _status_inside(answer)
+        if status is None:
             return read_completion(answer)
-        wait = service.retry_after(response.headers)
-        return read_error(status, answer, provider=self.provider, model=self.model, wait=wait)
+        return self.read_error(status, answer, service.retry_after(response.headers))
 
     def _read_failure(self, error: Exception) -> Outcome:
         if isinstance(error, openai.APIStatusError):
-            return read_error(
-                error.status_code,
-                error.body,
-                provider=self.provider,
-                model=self.model,
-                wait=service.retry_after(error.response.headers),
-            )
+            wait = service.retry_after(error.response.headers)
+            return self.read_error(error.status_code, error.body, wait)
         wrapped = isinstance(error, openai.APIConnectionError)
         cause = error.__cause__ if wrapped else error
         failure = service.connection_failure(cause)
@@ -150,6 +136,42 @@ class OpenAICompatibleModel(ServiceModel[openai.AsyncOpenAI]):
             # The aiohttp client also raises it for a connection that is lost after sending.
             failure.unsent = False
         return failure
+
+    def read_error(self, status: int, body: object, wait: float | None = None) -> Outcome:
+        """Return what an error of the API means for the run, see `ServiceModel`.
+
+        A completion if a filter stopped the prompt. A refusal for a redirect, 401, 402, 403, 404,
+        405, an account without credit, an unknown model and a parameter that the model does not
+        accept.
+
+        The body is `{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}` or only
+        the inner object; anything else counts as empty.
+        """
+        error = body.get("error", body) if isinstance(body, dict) else None
+        error = error if isinstance(error, dict) else {}
+        # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
+        code, kind = service.safe_code(error.get("code")), service.safe_code(error.get("type"))
+        message = str(error.get("message", "")).lower()
+        if status in {400, 403} and (code in _FILTER_CODES or _FILTER_MESSAGE.search(message)):
+            return Completion(text="", finish=Finish.FILTER)
+        if status == 400 and _TOO_LONG_MESSAGE in message:
+            code = _TOO_LONG
+        detail = f"HTTP {status} {code or kind}".rstrip()
+        if status == 429:
+            remedy = _NO_CREDIT_REMEDY if {code, kind} & _NO_CREDIT_CODES else None
+        elif status in {400, 422} and code != _TOO_LONG:
+            remedy = _parameter_remedy(error.get("param"), code, message)
+        else:
+            remedy = _REMEDIES.get(status)
+        if remedy is not None:
+            return self.refusal(detail, remedy, for_now=remedy == _NO_CREDIT_REMEDY)
+        if status == 409:
+            failure = "server_error"
+        elif status in {503, 529}:
+            failure = "overloaded"
+        else:
+            failure = service.failure_kind(status)
+        return CallError(failure, detail, retry_after=wait)
 
 
 def request_body(model: str, request: Request, *, endpoint: str) -> dict[str, Any]:
@@ -186,14 +208,16 @@ def read_completion(body: object) -> Completion:
     """
     completion, choice, message = service.first_choice(body)
     reason = choice.get("finish_reason")
-    if reason in _INTERRUPTED:
+    if reason in ("insufficient_system_resource", "error"):
+        # DeepSeek's and OpenRouter's servers failed during the answer.
         raise CallError("server_error", f"finish_reason {reason}")
     text, finish = message.get("content") or "", _FINISHES.get(str(reason), Finish.UNKNOWN)
     if message.get("refusal"):
         text, finish = message["refusal"], Finish.REFUSAL
     if not isinstance(text, str):
         raise CallError("bad_response", "content is not text")
-    reasoning = [message.get(key) for key in _REASONING_KEYS]
+    # Ollama and newer vLLM write `reasoning`; DeepSeek, llama.cpp and older vLLM the other key.
+    reasoning = [message.get(key) for key in ("reasoning_content", "reasoning")]
     model = completion.get("model")
     return Completion(
         text=text,
@@ -238,46 +262,6 @@ def _detail(counts: object, name: str) -> Any:
     return counts.get(name) if isinstance(counts, dict) else None
 
 
-def read_error(
-    status: int, body: object, *, provider: str, model: str, wait: float | None = None
-) -> Outcome:
-    """Return what an error of the API means for the run.
-
-    A completion if a filter stopped the prompt. A refusal for a redirect, 401, 402, 403, 404, 405,
-    an account without credit, an unknown model and a parameter that the model does not accept.
-    Else the failure of this call.
-
-    The body is `{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}` or only the
-    inner object; anything else counts as empty. `wait` is in seconds.
-    """
-    error = body.get("error", body) if isinstance(body, dict) else None
-    error = error if isinstance(error, dict) else {}
-    # llama.cpp and vLLM repeat the status in `code` and put the name into `type`.
-    code, kind = service.safe_code(error.get("code")), service.safe_code(error.get("type"))
-    message = str(error.get("message", "")).lower()
-    if status in {400, 403} and (code in _FILTER_CODES or _FILTER_MESSAGE.search(message)):
-        return Completion(text="", finish=Finish.FILTER)
-    if status == 400 and _TOO_LONG_MESSAGE in message:
-        code = _TOO_LONG
-    detail = f"HTTP {status} {code or kind}".rstrip()
-    if status == 429:
-        remedy = _NO_CREDIT_REMEDY if {code, kind} & _NO_CREDIT_CODES else None
-    elif status in {400, 422} and code != _TOO_LONG:
-        remedy = _parameter_remedy(error.get("param"), code, message)
-    else:
-        remedy = _REMEDIES.get(status)
-    if remedy is not None:
-        for_now = remedy == _NO_CREDIT_REMEDY
-        return service.refusal(provider, model, detail, remedy, for_now=for_now)
-    if status == 409:
-        failure = "server_error"
-    elif status in {503, 529}:
-        failure = "overloaded"
-    else:
-        failure = service.failure_kind(status)
-    return CallError(failure, detail, retry_after=wait)
-
-
 def _parameter_remedy(param: object, code: str, message: str) -> str | None:
     if message == _UNKNOWN_MODEL_MESSAGE:
         return service.NO_MODEL_REMEDY
@@ -301,7 +285,6 @@ _PAGE: Final = 100
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 _ITEM_CODES: Final[Mapping[str, str]] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
 
-_TOO_MUCH: Final = "token_limit_exceeded"
 _TOO_MUCH_REMEDY: Final = (
     "more tokens than the account may have queued: run again when its other batches have ended, "
     "or with a lower --limit"
@@ -338,10 +321,10 @@ class OpenAIBatchService(batch.FileBatchService[openai.AsyncOpenAI]):
                 code = service.safe_code(value)
             case _:
                 code = ""
-        too_much = code == _TOO_MUCH
+        too_much = code == "token_limit_exceeded"
         remedy = _TOO_MUCH_REMEDY if too_much else _FAILED_REMEDY
         detail = f"batch failed {code}".rstrip()
-        return service.refusal(PROVIDER, self._model.model, detail, remedy, for_now=too_much)
+        return self._model.refusal(detail, remedy, for_now=too_much)
 
     def _line_fields(self, request: Request) -> dict[str, Any]:
         body = request_body(self._model.model, request, endpoint=self._model.endpoint)
@@ -390,7 +373,7 @@ class OpenAIBatchService(batch.FileBatchService[openai.AsyncOpenAI]):
             case {"response": {"status_code": 200, "body": body}}:
                 return read_completion(body)
             case {"response": {"status_code": int(status), "body": body}}:
-                return read_error(status, body, provider=PROVIDER, model=self._model.model)
+                return self._model.read_error(status, body)
             case {"error": {"code": code}}:
                 kind = _ITEM_CODES.get(str(code), "server_error")
                 return CallError(kind, service.safe_code(code))

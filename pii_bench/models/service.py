@@ -170,8 +170,8 @@ class ServiceModel(ABC, Generic[Client]):
     after `close` opens another client.
 
     Raises:
-        PiiBenchError: `base_url` or `api_key` is not valid, see `normalise_base_url` and
-            `check_key`.
+        PiiBenchError: `base_url` is not valid, see `normalise_base_url`, or an HTTP header cannot
+            contain `api_key`.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]]
@@ -189,7 +189,12 @@ class ServiceModel(ABC, Generic[Client]):
         name: str | None = None,
         timeout: float = 120.0,
     ) -> None:
-        check_key(provider, api_key)
+        if not re.fullmatch(r"[!-~]+", api_key):
+            raise PiiBenchError(
+                f"the key for provider {provider!r} (with --base-url: {CUSTOM_ENDPOINT_KEY}) is "
+                "empty or holds a character other than printable ASCII (often a line break at its "
+                "end)"
+            )
         self.provider, self.model = provider, model
         self.name = name or f"{provider}/{model}"
         self.endpoint = normalise_base_url(base_url).removesuffix(self._added_path)
@@ -257,6 +262,15 @@ class ServiceModel(ABC, Generic[Client]):
         """Return the provider's batch API, which uses this model's client; None if it has none."""
         return None
 
+    def refusal(self, detail: str, remedy: str, *, for_now: bool) -> ProviderRefusedError:
+        """Return the error that stops a run because every call would be refused.
+
+        `detail` is HTTP status and code; `for_now` is whether the same calls may succeed later.
+        """
+        kind = ProviderUnavailableError if for_now else ProviderRefusedError
+        what = f"provider {self.provider!r} refuses model {self.model!r}"
+        return kind(f"{what}: {detail}: {remedy}")
+
     def _start(self) -> None:
         self._http = self._open()
         self.client = self._connect()
@@ -273,21 +287,15 @@ class ServiceModel(ABC, Generic[Client]):
         """Make the call, and return what it means for the run; may raise `errors` and CallError."""
 
     @abstractmethod
+    def read_error(self, status: int, body: object, wait: float | None = None) -> Outcome:
+        """Return what an error of the API means: a completion, a refusal, or a failed call.
+
+        `body` is JSON of any shape; `wait` is the seconds that the server asks to wait.
+        """
+
+    @abstractmethod
     def _read_failure(self, error: Exception) -> Outcome:
         """Return what one of `errors` means for the run."""
-
-
-def check_key(provider: str, key: str) -> None:
-    """Refuse a key that an HTTP header cannot contain, without showing it.
-
-    Raises:
-        PiiBenchError: the key is empty or not printable ASCII without spaces.
-    """
-    if not re.fullmatch(r"[!-~]+", key):
-        raise PiiBenchError(
-            f"the key for provider {provider!r} (with --base-url: {CUSTOM_ENDPOINT_KEY}) is empty "
-            "or holds a character other than printable ASCII (often a line break at its end)"
-        )
 
 
 def encode_messages(request: Request) -> list[dict[str, str]]:
@@ -387,14 +395,3 @@ def failure_kind(status: int) -> str:
     if status >= 500:
         return "server_error"
     return {408: "timeout", 429: "rate_limit"}.get(status, "bad_request")
-
-
-def refusal(
-    provider: str, model: str, detail: str, remedy: str, *, for_now: bool = False
-) -> ProviderRefusedError:
-    """Return the error that stops a run because every call would be refused.
-
-    `detail` is HTTP status and code; `for_now` is whether the same calls may succeed later.
-    """
-    kind = ProviderUnavailableError if for_now else ProviderRefusedError
-    return kind(f"provider {provider!r} refuses model {model!r}: {detail}: {remedy}")

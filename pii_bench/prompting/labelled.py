@@ -118,8 +118,11 @@ def draw_examples(shots: Shots, name: str, asked: Mapping[str, str]) -> tuple[Ex
     size = shots.number + 1 if shots.by == "seed" else max(_POOL_SIZE, shots.number + 1)
     documents: dict[bytes, Document] = {}
     for document in stream.read(Misfits()):
+        # A hash is random, but the same each time.
+        text = document.text.encode("utf-8", "surrogatepass")
+        key = hashlib.sha256(b"%d %s" % (shots.seed, text)).digest()
         # Datasets repeat a text for each query.
-        documents.setdefault(_random_key(document.text, shots.seed), document)
+        documents.setdefault(key, document)
         # The source may be larger than the memory.
         if len(documents) >= 2 * size:
             documents = {key: documents[key] for key in sorted(documents)[:size]}
@@ -139,10 +142,6 @@ def choose(examples: Sequence[Example], shots: Shots, text: str) -> list[Example
     similar = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=shots.number)
     # The most similar one comes last, next to the text.
     return [others[place] for _, _, place in reversed(similar)]
-
-
-def _random_key(text: str, seed: int) -> bytes:
-    return hashlib.sha256(b"%d %s" % (seed, text.encode("utf-8", "surrogatepass"))).digest()
 
 
 def _train_split(source: str) -> str:

@@ -105,8 +105,8 @@ class Strategy:
     """
 
     name: str
-    task: Task
-    fields: frozenset[str]
+    task: Task = Task.QUERY_RELATED
+    fields: frozenset[str] = frozenset({"description", "query"})
     oracle: bool = False
     reasoning: tuple[str, ...] = ()
     text: str | None = None
@@ -114,38 +114,31 @@ class Strategy:
     labelled: bool = False
 
 
-_PLAIN: Final = frozenset({"description", "query"})
-
 DETECTION: Final = Strategy("detection", Task.DETECTION, frozenset({"description"}))
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     strategy.name: strategy
     for strategy in (
-        Strategy("naive", Task.QUERY_RELATED, _PLAIN),
-        Strategy("naive-choice", Task.QUERY_RELATED, _PLAIN | {"choices"}, oracle=True),
-        Strategy("self-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("thought",)),
+        Strategy("naive"),
         Strategy(
-            "auto-cot", Task.QUERY_RELATED, _PLAIN | {"demonstrations"}, reasoning=("thought",)
+            "naive-choice", fields=frozenset({"description", "query", "choices"}), oracle=True
         ),
+        Strategy("self-cot", reasoning=("thought",)),
         Strategy(
-            "self-consistency", Task.QUERY_RELATED, _PLAIN, reasoning=("reflections", "summary")
-        ),
-        Strategy("ps-cot", Task.QUERY_RELATED, _PLAIN, reasoning=("plan", "thought")),
-        Strategy(
-            "self-consistency-vote",
-            Task.QUERY_RELATED,
-            _PLAIN,
+            "auto-cot",
+            fields=frozenset({"description", "query", "demonstrations"}),
             reasoning=("thought",),
-            text="self-cot",
-            voted=True,
         ),
+        Strategy("self-consistency", reasoning=("reflections", "summary")),
+        Strategy("ps-cot", reasoning=("plan", "thought")),
+        Strategy("self-consistency-vote", reasoning=("thought",), text="self-cot", voted=True),
         Strategy(
             "json",
             Task.DETECTION,
             frozenset({"definitions", "examples", "description"}),
             labelled=True,
         ),
-        Strategy("rewrite", Task.REWRITE, _PLAIN),
+        Strategy("rewrite", Task.REWRITE),
     )
 }
 

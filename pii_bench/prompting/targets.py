@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Final
 from pii_bench.datasets.catalog import load_for_training
 from pii_bench.files import PROMPTS
 from pii_bench.masking import mask
-from pii_bench.models.base import Message
 from pii_bench.models.tuning import Example
-from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt, load_template
+from pii_bench.prompting.strategies import DETECTION, STRATEGIES, Strategy, load_prompt
+from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pii_bench.datasets.sample import Entity, Sample
+    from pii_bench.models.base import Message
+    from pii_bench.prompting.strategies import Prompt
 
 
 class Target(StrEnum):
@@ -58,13 +60,13 @@ def examples_of(samples: Iterable[Sample], target: Target) -> Iterator[Example]:
     Raises:
         PromptError: a prompt file is absent or broken.
     """
-    make_prompt = _prompt(target)
+    loaded = _load_prompt(target)
     answer = _ANSWERS[target]
     seen: set[tuple[Message, ...]] = set()
     for sample in samples:
         if sample.query is None and target is not Target.DETECTION:
             continue
-        prompt = make_prompt(sample)
+        prompt = loaded.messages(sample)
         if prompt not in seen:
             seen.add(prompt)
             yield Example(sample.id, prompt, answer(sample))
@@ -97,19 +99,10 @@ def _place(entity: Entity) -> int:
     return min((start for start, _ in entity.spans), default=0)
 
 
-def _prompt(target: Target) -> Callable[[Sample], tuple[Message, ...]]:
-    if target is not Target.REWRITING:
-        strategy = DETECTION if target is Target.DETECTION else STRATEGIES["naive"]
-        return load_prompt(strategy).messages
-    template = load_template(
-        PROMPTS / "fine-tuning" / "rewriting.txt", frozenset({"description", "query"})
-    )
-
-    def messages(sample: Sample) -> tuple[Message, ...]:
-        values = {"description": sample.description, "query": sample.query or ""}
-        return (Message("user", template.render(values)),)
-
-    return messages
+def _load_prompt(target: Target) -> Prompt:
+    if target is Target.REWRITING:
+        return load_prompt(Strategy("rewriting", Task.REWRITE), PROMPTS / "fine-tuning")
+    return load_prompt(DETECTION if target is Target.DETECTION else STRATEGIES["naive"])
 
 
 _ANSWERS: Final[Mapping[Target, Callable[[Sample], str]]] = {

@@ -91,11 +91,16 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The adapter of one provider: `connect` takes a base URL and a timeout in seconds."""
+    """The adapter of one provider; `path` is that of its base URL."""
 
     name: str
-    connect: Connect
+    kind: type[ServiceModel[Any]]
+    path: str
     dialect: Dialect
+
+    def connect(self, url: str, timeout: float) -> Model:
+        base_url = f"{url}{self.path}"
+        return self.kind(self.name, "model-test", api_key=KEY, base_url=base_url, timeout=timeout)
 
 
 def _chat_completions() -> Dialect:
@@ -188,20 +193,13 @@ def _mistral() -> Dialect:
     )
 
 
-def _adapter(name: str, kind: type[ServiceModel[Any]], path: str, dialect: Dialect) -> Adapter:
-    def connect(url: str, timeout: float) -> Model:
-        return kind(name, "model-test", api_key=KEY, base_url=f"{url}{path}", timeout=timeout)
-
-    return Adapter(name, connect, dialect)
-
-
 # OpenAI's adapter is also that of DeepSeek and of the user's own servers.
 SERVICES: Final[Mapping[str, Adapter]] = {
     adapter.name: adapter
     for adapter in (
-        _adapter("openai", OpenAICompatibleModel, "/v1", _chat_completions()),
-        _adapter("anthropic", AnthropicModel, "", _messages()),
-        _adapter("mistral", MistralModel, "", _mistral()),
+        Adapter("openai", OpenAICompatibleModel, "/v1", _chat_completions()),
+        Adapter("anthropic", AnthropicModel, "", _messages()),
+        Adapter("mistral", MistralModel, "", _mistral()),
     )
 }
 

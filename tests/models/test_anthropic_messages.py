@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.errors import ProviderRefusedError
-from pii_bench.models.anthropic_messages import read_completion, read_error, request_body
-from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling, Usage
+from pii_bench.models.anthropic_messages import read_completion, request_body
+from pii_bench.models.base import Message, Request, Sampling, Usage
 from pii_bench.models.batch import Absence
-from tests.anthropic_replies import error_body, message, message_body, text_block, thinking_block
+from tests.anthropic_replies import message, message_body, text_block, thinking_block
 from tests.batch_protocols import AnthropicBatches
 from tests.batch_server import Fault
 from tests.models.adapters import MESSAGES, SERVICES, Adapter, Asker
@@ -88,48 +87,18 @@ class TestAnswers:
         answer = read_completion(message_body(*blocks))
         assert (answer.text, answer.reasoning) == (text, reasoning)
 
-    def test_input_includes_tokens_read_from_a_cache_or_written_to_it(self) -> None:
-        usage = {
-            "input_tokens": 5,
-            "cache_read_input_tokens": 100,
-            "cache_creation_input_tokens": 20,
-            "output_tokens": 40,
-            "output_tokens_details": {"thinking_tokens": 30},
-        }
-        assert read_completion(message_body(usage=usage)).usage == Usage(
-            input_tokens=125, output_tokens=40, reasoning_tokens=30, cached_tokens=100
-        )
-
-    def test_details_of_the_usage_may_be_null(self) -> None:
-        usage = {"cache_read_input_tokens": None, "output_tokens_details": None}
-        assert read_completion(message_body(usage=usage)).usage == Usage(11, 7)
-
-    @pytest.mark.parametrize("usage", [[], "many"])
-    def test_usage_that_is_no_object_is_unknown(self, usage: object) -> None:
-        assert read_completion({**message_body(), "usage": usage}).usage is None
-
-
-class TestErrorsInABatch:
     @pytest.mark.parametrize(
-        ("body", "message"),
+        ("details", "usage"),
         [
-            (error_body("overloaded_error"), "overloaded: overloaded_error"),
-            (error_body("rate_limit_error"), "rate_limit: rate_limit_error"),
-            (error_body("invalid_request_error"), "bad_request: invalid_request_error"),
-            (error_body("of_a_later_version"), "server_error: of_a_later_version"),
-            (None, "server_error"),
+            # The input includes tokens read from a cache or written to it.
+            ({"cache_read_input_tokens": 100, "cache_creation_input_tokens": 20,
+              "output_tokens_details": {"thinking_tokens": 5}},
+             Usage(131, 7, reasoning_tokens=5, cached_tokens=100)),
+            ({"cache_read_input_tokens": None, "output_tokens_details": None}, Usage(11, 7)),
         ],
-    )
-    def test_have_no_status(self, body: object, message: str) -> None:
-        outcome = read_error(None, body, model="m")
-        assert isinstance(outcome, CallError)
-        assert str(outcome) == message
-
-    def test_may_be_filters_and_refusals(self) -> None:
-        filtered = error_body("invalid_request_error", "blocked by content filtering policy")
-        assert read_error(None, filtered, model="m") == Completion("", Finish.FILTER)
-        refused = read_error(None, error_body("authentication_error"), model="m")
-        assert isinstance(refused, ProviderRefusedError)
+    )  # fmt: skip
+    def test_details_of_the_usage(self, details: dict[str, object], usage: Usage) -> None:
+        assert read_completion(message_body(usage=details)).usage == usage
 
 
 CASE = CASES["anthropic"]

@@ -13,12 +13,13 @@ import pytest
 
 from pii_bench.errors import PiiBenchError, ProviderRefusedError
 from pii_bench.models.base import CallError, Completion, Finish, Usage
-from pii_bench.models.batch import LIMITS, RESULTS_GONE, Absence, UnknownJobError
+from pii_bench.models.batch import RESULTS_GONE, Absence, UnknownJobError
 from pii_bench.models.catalog import build_batch_service
 from pii_bench.models.mistral_chat import request_body as mistral_body
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from pii_bench.models.openai_compatible import request_body as openai_body
 from pii_bench.models.service import LARGEST_BODY
+from tests.anthropic_replies import error_body
 from tests.batch_protocols import json_lines, read_lines, response
 from tests.batch_server import ABSENT, CANCELLED, EXPIRED, BatchServer, Fault, Item
 from tests.fakes import FakeModel
@@ -314,6 +315,10 @@ def test_requests_are_not_larger_than_their_size(case: Case, server: BatchServer
     assert len(content) <= sizes
 
 
+def errored(kind: str, text: str = "") -> dict[str, Any]:
+    return {"type": "errored", "error": error_body(kind, text)}
+
+
 LINES: list[tuple[str, dict[str, Any], str | Completion]] = [
     ("openai", {"response": response(400, {"error": {"code": "invalid_value"}})},
      "bad_request: HTTP 400 invalid_value"),
@@ -328,6 +333,15 @@ LINES: list[tuple[str, dict[str, Any], str | Completion]] = [
     ("openai", {"response": None, "error": None}, "bad_response: a result without an answer"),
     ("openai", {"response": response(200, {})}, "bad_response: no choices"),
     ("anthropic", {"result": {"type": "succeeded", "message": {}}}, "bad_response: no content"),
+    ("anthropic", {"result": errored("overloaded_error")}, "overloaded: overloaded_error"),
+    ("anthropic", {"result": errored("rate_limit_error")}, "rate_limit: rate_limit_error"),
+    ("anthropic", {"result": errored("invalid_request_error")},
+     "bad_request: invalid_request_error"),
+    ("anthropic", {"result": errored("of_a_later_version")}, "server_error: of_a_later_version"),
+    ("anthropic", {"result": {"type": "errored", "error": None}}, "server_error"),
+    ("anthropic",
+     {"result": errored("invalid_request_error", "blocked by content filtering policy")},
+     Completion("", Finish.FILTER, batched=True)),
     ("anthropic", {"result": {"type": "unheard_of"}},
      "bad_response: a result of unknown type"),
     ("mistral", {"response": response(400, {"type": "invalid_value"}), "error": None},
@@ -399,11 +413,6 @@ def test_a_wrong_list_of_jobs_is_a_bad_response(
 
     with pytest.raises(CallError, match=f"^bad_response: {message}$"):
         case.ask(server.url, lambda service: service.find(TAG, since=NOW, requests=1))
-
-
-def test_jobs_are_within_the_limits_of_every_provider() -> None:
-    assert LIMITS.requests <= 50_000
-    assert LIMITS.size <= 200_000_000
 
 
 def test_a_model_without_a_batch_api_is_refused() -> None:

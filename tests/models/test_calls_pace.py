@@ -11,15 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.models.base import CallError, Completion, Usage
-from pii_bench.models.calls import AdaptiveLimit, Pace
+from pii_bench.models.calls import Pace
 from tests.models.simulated import now, run
 
 ANSWER = Completion("yes")
 TOO_MANY = CallError("rate_limit")  # without a wait
-
-
-def pace_of(limit: int, **rates: float) -> Pace:
-    return Pace(AdaptiveLimit(limit), **rates)
 
 
 async def call(pace: Pace, seconds: float = 1.0, *, tokens: int = 0) -> float:
@@ -37,28 +33,28 @@ async def starts(pace: Pace, calls: int, seconds: float = 1.0, *, tokens: int = 
 
 
 def test_a_round_of_refusals_halves_the_limit_and_answers_raise_it_by_one() -> None:
-    limit = AdaptiveLimit(8)
-    first_round = limit.round
-    for _ in range(5):
-        limit.pushed_back(first_round)
-    assert limit.allowed == 4
-    limit.pushed_back(limit.round)
-    assert limit.allowed == 2
+    async def scenario() -> list[int]:
+        pace, allowed = Pace(8), list[int]()
+        first_round = [await pace.enter(0) for _ in range(6)]
+        for slot in first_round[:5]:
+            pace.leave(slot, TOO_MANY)
+        allowed.append(pace.allowed)
+        pace.leave(await pace.enter(0), TOO_MANY)
+        allowed.append(pace.allowed)
+        # Answers from an earlier round do not count, and as many as the limit raise it.
+        pace.leave(first_round[5], ANSWER)
+        for calls in (1, 1, 3 + 4 + 5 + 6 + 7):
+            for _ in range(calls):
+                await call(pace, 0)
+            allowed.append(pace.allowed)
+        return allowed
 
-    # Answers from an earlier round do not count, and as many as the limit raise it.
-    limit.succeeded(first_round)
-    limit.succeeded(limit.round)
-    assert limit.allowed == 2
-    limit.succeeded(limit.round)
-    assert limit.allowed == 3
-    for _ in range(3 + 4 + 5 + 6 + 7):
-        limit.succeeded(limit.round)
-    assert limit.allowed == 8
+    assert run(scenario()) == [4, 2, 2, 3, 8]
 
 
 def test_each_call_is_sent_before_the_next_one_starts() -> None:
     async def scenario() -> list[str]:
-        pace, seen = pace_of(3), list[str]()
+        pace, seen = Pace(3), list[str]()
 
         async def one(name: str) -> None:
             await pace.enter(0)
@@ -73,18 +69,6 @@ def test_each_call_is_sent_before_the_next_one_starts() -> None:
         *("a starts", "a is sent", "b starts", "b is sent"),
         *("c starts", "c is sent"),
     ]
-
-
-@given(st.integers(1, 50), st.lists(st.tuples(st.booleans(), st.integers(0, 5))))
-def test_the_limit_stays_between_one_and_its_maximum(
-    maximum: int, outcomes: list[tuple[bool, int]]
-) -> None:
-    limit = AdaptiveLimit(maximum)
-
-    for succeeded, rounds_ago in outcomes:
-        started_in = limit.round - rounds_ago
-        (limit.succeeded if succeeded else limit.pushed_back)(started_in)
-        assert 1 <= limit.allowed <= maximum
 
 
 @pytest.mark.parametrize(
@@ -102,7 +86,7 @@ def test_refusals_hold_calls_as_long_as_the_server_asks(
     failures: list[CallError], began: list[float]
 ) -> None:
     async def scenario() -> list[float]:
-        pace = pace_of(3)
+        pace = Pace(3)
         slots = [await pace.enter(0) for _ in failures]
         for slot, failure in zip(slots, failures, strict=True):
             pace.leave(slot, failure)
@@ -130,12 +114,12 @@ async def refusals(pace: Pace, calls: int) -> list[float]:
     ],
 )
 def test_refusals_at_a_limit_of_one_hold_calls_ever_longer(limit: int, starts: list[float]) -> None:
-    assert run(refusals(pace_of(limit), len(starts))) == starts
+    assert run(refusals(Pace(limit), len(starts))) == starts
 
 
 def test_refusals_from_an_earlier_round_hold_no_calls() -> None:
     async def scenario() -> list[float]:
-        pace = pace_of(2)
+        pace = Pace(2)
         for slot in [await pace.enter(0), await pace.enter(0)]:
             pace.leave(slot, TOO_MANY)
         return await refusals(pace, 2)
@@ -145,7 +129,7 @@ def test_refusals_from_an_earlier_round_hold_no_calls() -> None:
 
 def test_an_answer_resets_the_hold() -> None:
     async def scenario() -> list[float]:
-        pace = pace_of(1)
+        pace = Pace(1)
         before = await refusals(pace, 3)
         await call(pace, 0)
         return before + await refusals(pace, 2)
@@ -155,7 +139,7 @@ def test_an_answer_resets_the_hold() -> None:
 
 def test_a_slot_granted_during_a_cancellation_is_freed() -> None:
     async def scenario() -> tuple[int, float]:
-        pace = pace_of(1)
+        pace = Pace(1)
         slot = await pace.enter(0)
         waiting = asyncio.create_task(pace.enter(0))
         await asyncio.sleep(0)
@@ -169,7 +153,7 @@ def test_a_slot_granted_during_a_cancellation_is_freed() -> None:
 
 def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
     async def scenario() -> float:
-        pace = pace_of(9, tokens=60)  # one a second
+        pace = Pace(9, tokens=60)  # one a second
         await call(pace, 0, tokens=10)  # owed until second 9; one more is saved at 10
         large = asyncio.create_task(call(pace, 0, tokens=1))
         await asyncio.sleep(1)
@@ -195,7 +179,7 @@ def test_a_cancelled_head_of_the_queue_does_not_hold_a_smaller_call() -> None:
 def test_calls_start_at_the_rate(
     requests: float | None, tokens: float | None, per_call: int, began: list[float]
 ) -> None:
-    pace = Pace(AdaptiveLimit(99), requests, tokens)
+    pace = Pace(99, requests, tokens)
 
     assert run(starts(pace, len(began), tokens=per_call)) == pytest.approx(began)
 
@@ -206,7 +190,7 @@ def test_unused_tokens_are_given_back_and_more_tokens_delay_the_next_call(
     used: Usage, start: float
 ) -> None:
     async def scenario() -> float:
-        pace = pace_of(99, tokens=6000)
+        pace = Pace(99, tokens=6000)
         pace.leave(await pace.enter(500), Completion("yes", usage=used))
         return await call(pace, tokens=500)
 
@@ -226,17 +210,16 @@ def test_unused_tokens_are_given_back_and_more_tokens_delay_the_next_call(
 def test_the_limit_is_never_exceeded_and_all_calls_start(
     maximum: int, calls: list[tuple[float, str]]
 ) -> None:
-    limit = AdaptiveLimit(maximum)
-    pace = Pace(limit)
+    pace = Pace(maximum)
     entered = 0
 
     async def one(seconds: float, outcome: str) -> None:
         nonlocal entered
         slot = await pace.enter(0)
         entered += 1
-        assert pace.in_flight <= maximum
+        assert 1 <= pace.allowed <= maximum
         # If the limit was halved since then, more may be in flight.
-        assert pace.in_flight <= limit.allowed or slot.round != limit.round
+        assert pace.in_flight <= (pace.allowed if slot.round == pace.round else maximum)
         try:
             await asyncio.sleep(seconds)
         finally:
@@ -267,7 +250,7 @@ def test_no_period_gets_more_tokens_than_the_rate_and_the_savings(
     per_minute: float, calls: list[tuple[float, int]]
 ) -> None:
     async def scenario() -> list[tuple[float, int]]:
-        pace = pace_of(999, tokens=per_minute)
+        pace = Pace(999, tokens=per_minute)
         started = []
         for pause, tokens in calls:
             await asyncio.sleep(pause)

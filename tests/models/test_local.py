@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from pii_bench.errors import InputFileError, MissingExtraError, UnknownNameError
+from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.models.base import CallError, Completion, Finish, Message, Request, Sampling, Usage
 from pii_bench.models.local import WEIGHTS, LocalModel, Weights, hash_gguf, locate
 from tests.models.adapters import ask, failure_of
@@ -140,15 +140,10 @@ class TestGguf:
         assert str(caught.value).startswith(f"{path}: {message}")
 
 
-class TestConstruction:
-    def test_an_unknown_model(self) -> None:
-        with pytest.raises(UnknownNameError, match=f"did you mean '{NAME}'"):
-            LocalModel("smollm2-135m")
-
-    def test_a_missing_runtime(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
-        with pytest.raises(MissingExtraError, match=r"xllamacpp.*make local-model"):
-            LocalModel(NAME)
+def test_a_missing_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", installed_at(None))
+    with pytest.raises(MissingExtraError, match=r"xllamacpp.*make local-model"):
+        LocalModel(NAME)
 
 
 class TestCalls:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +7,11 @@ import pytest
 
 from pii_bench.models.base import Completion, Finish, Sampling, Usage
 from pii_bench.models.batch import Absence
-from pii_bench.models.mistral_chat import MistralModel, request_body
+from pii_bench.models.mistral_chat import request_body
 from tests.batch_protocols import MistralBatches
 from tests.batch_server import ABSENT, Fault, Item
 from tests.mistral_replies import answer, answer_body, text_chunk, thinking_chunk
-from tests.models.adapters import KEY, REQUEST, SAMPLE_TEXT, SCHEMA, SERVICES, Adapter, Asker
+from tests.models.adapters import REQUEST, SAMPLE_TEXT, SERVICES, Adapter, Asker
 from tests.models.batch_cases import CASES, TAG, request, run_job
 from tests.protocol_server import ProtocolServer, Reply
 
@@ -26,12 +25,6 @@ REFERENCE = {"type": "reference", "reference_ids": [1]}
 @pytest.fixture
 def adapter() -> Adapter:
     return SERVICES["mistral"]
-
-
-def test_a_call_and_a_batch_have_the_same_body(ask: Asker, server: ProtocolServer) -> None:
-    request = replace(REQUEST, sampling=Sampling(0.7), schema=SCHEMA)
-    ask(answer(), request=request)
-    assert server.requests[0].body == {**request_body("model-test", request), "stream": False}
 
 
 @pytest.mark.parametrize(
@@ -105,29 +98,6 @@ class TestAnswers:
         # Warnings are errors in tests.
         unknown = answer([{"type": SAMPLE_TEXT, "text": SAMPLE_TEXT}], finish_reason="Achebe")
         assert ask(unknown).finish is Finish.UNKNOWN
-
-
-@pytest.mark.parametrize(("timeout", "connect"), [(60.0, 10.0), (3.0, 3.0)])
-def test_connecting_takes_at_most_ten_seconds_of_the_timeout(
-    server: ProtocolServer, timeout: float, connect: float
-) -> None:
-    timeouts: list[object] = []
-
-    async def record(request: Any) -> None:
-        timeouts.append(request.extensions["timeout"])
-
-    async def run() -> None:
-        model = MistralModel("mistral", "m", api_key=KEY, base_url=server.url, timeout=timeout)
-        http = model.client.sdk_configuration.async_client
-        http.event_hooks["request"].append(record)  # type: ignore[union-attr]
-        try:
-            await model.complete(REQUEST)
-        finally:
-            await model.close()
-
-    server.script(answer())
-    asyncio.run(run())
-    assert timeouts == [{"connect": connect, "read": timeout, "write": timeout, "pool": timeout}]
 
 
 CASE = CASES["mistral"]

@@ -19,7 +19,8 @@ from pii_bench.models.mistral_chat import MistralModel
 from pii_bench.models.mistral_chat import read_completion as read_answer
 from pii_bench.models.openai_compatible import OpenAICompatibleModel
 from pii_bench.models.openai_compatible import read_completion as read_chat_completion
-from pii_bench.models.service import ServiceModel, connection_failure, retry_after
+from pii_bench.models.service import EndpointClient, ServiceModel, connection_failure, retry_after
+from tests.protocol_server import ProtocolServer, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,26 @@ def test_the_error_of_a_call_without_a_response(
     failure = connection_failure(error)
 
     assert (str(failure), failure.unsent) == (message, unsent)
+
+
+@pytest.mark.parametrize(("timeout", "connect"), [(60.0, 10.0), (3.0, 3.0)])
+def test_connecting_takes_at_most_ten_seconds_of_the_timeout(
+    server: ProtocolServer, timeout: float, connect: float
+) -> None:
+    timeouts: list[object] = []
+
+    async def record(request: httpx2.Request) -> None:
+        timeouts.append(request.extensions["timeout"])
+
+    async def run() -> None:
+        async with EndpointClient(server.url, timeout, KEY) as client:
+            client.event_hooks = {"request": [record]}
+            # Mistral's SDK gives each request a timeout of its own.
+            await client.post(server.url, json={}, timeout=99.0)
+
+    server.script(completion("hello"))
+    asyncio.run(run())
+    assert timeouts == [{"connect": connect, "read": timeout, "write": timeout, "pool": timeout}]
 
 
 @pytest.mark.parametrize(

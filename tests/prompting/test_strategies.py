@@ -36,7 +36,7 @@ from pii_bench.tasks import Task
 from tests.builders import make_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 FIELDS = frozenset({"description", "query"})
@@ -325,13 +325,6 @@ def test_demonstrations_share_nothing_with_a_test_set(demonstrations: str) -> No
         assert not shared, sample.id
 
 
-def nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Every schema inside a schema."""
-    yield schema
-    for child in [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]:
-        yield from nodes(child)
-
-
 def instance(schema: Mapping[str, Any]) -> Any:
     """The smallest value with one item in each list."""
     match schema["type"]:
@@ -370,24 +363,35 @@ def test_the_schema_of_an_answer(strategy: Strategy, name: str, answer: dict[str
     assert json.dumps(instance(schema.schema)) == json.dumps(answer)
 
 
-def test_the_schema_of_detection_has_the_types() -> None:
-    enums = [node["enum"] for node in nodes(answer_schema(DETECTION).schema) if "enum" in node]
-
-    assert enums == [["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"]]
-
-
-@pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
-def test_every_provider_takes_it(strategy: Strategy) -> None:
-    for node in nodes(answer_schema(strategy).schema):
-        match node["type"]:
-            case "object":
-                assert node["required"] == list(node["properties"])
-                assert node["additionalProperties"] is False
-            case "array":
-                assert set(node) == {"type", "items"}
-            case name:
-                assert name == "string"
-                assert set(node) <= {"type", "enum"}
+def test_a_schema_requires_every_key_and_allows_no_other() -> None:
+    types = ["PER", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY"]
+    entity = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "type": {"type": "string", "enum": types}},
+        "required": ["text", "type"],
+        "additionalProperties": False,
+    }
+    subject = {
+        "type": "object",
+        "properties": {"entities": {"type": "array", "items": entity}},
+        "required": ["entities"],
+        "additionalProperties": False,
+    }
+    assert answer_schema(DETECTION).schema == {
+        "type": "object",
+        "properties": {"subjects": {"type": "array", "items": subject}},
+        "required": ["subjects"],
+        "additionalProperties": False,
+    }
+    assert answer_schema(STRATEGIES["self-cot"]).schema == {
+        "type": "object",
+        "properties": {
+            "thought": {"type": "string"},
+            "answer": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["thought", "answer"],
+        "additionalProperties": False,
+    }
 
 
 def test_what_has_the_form_of_a_schema_is_read() -> None:

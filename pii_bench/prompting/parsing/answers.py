@@ -130,7 +130,8 @@ def read_completion(
             return Parsed(None, status)
         payload = read_expected(answer)
         if payload is None:
-            return read_tolerant(_without_wrapping(answer), finish)
+            # Joiners (U+200C, U+200D) stay: names in some scripts need them.
+            return read_tolerant(_FENCE.sub(" ", _ZERO_WIDTH.sub("", answer)), finish)
     return Parsed(payload, Status.OK if text == completion_text else Status.REPAIRED)
 
 
@@ -163,14 +164,6 @@ def without_thought(text: str) -> str | None:
         thinking = not closing
         after = tag.end()
     return None if thinking else "".join([*parts, text[after:]])
-
-
-def _without_wrapping(text: str) -> str:
-    """Remove zero-width characters and code fences.
-
-    Joiners (U+200C, U+200D) stay: names in some scripts need them.
-    """
-    return _FENCE.sub(" ", _ZERO_WIDTH.sub("", text))
 
 
 def is_refusal(text: str) -> bool:

@@ -52,12 +52,9 @@ _TEXT_KEYS = ("text", "entity", "value", "span", "entity_text")
 _TYPE_KEYS = ("type", "entity_type", "label", "tag", "category")
 
 _SEPARATOR = re.compile(r"[:：|\t→=—–(\[（]|[-=]>| - ")
-_CAPITALS = re.compile(r"[A-Z]+")
-_SHOUTED = re.compile(r"[A-Z][A-Z_]{1,20}")
 _AROUND_TYPE: Final = " \t\r\n*_`\"'“”.,;()[]（）>-"
 
 _EXPECTED_SUBJECT = re.compile(r"Subject(?:\{(\d+)\}|(\d+))(\{.*\})\s*", re.DOTALL)
-_BEFORE_SUBJECT = re.compile(r"\n(?=Subject)")
 
 _LINE_LABEL = re.compile(
     rf"^[ \t>#*_-]*+(?:\d{{1,3}}[.)][ \t]*+)?{_LABEL_PATTERN}", re.IGNORECASE | re.MULTILINE
@@ -87,15 +84,6 @@ class _Piece:
     cut: bool = False
 
 
-@dataclass(slots=True)
-class _Lines:
-    """The pairs in lines, the index after the last line with pairs, and whether it is cut off."""
-
-    pairs: _Pairs = field(default_factory=list)
-    end: int = 0
-    cut: bool = False
-
-
 def parse_detection(
     completion_text: str, finish: Finish = Finish.UNKNOWN
 ) -> Parsed[tuple[Subject, ...]]:
@@ -115,7 +103,7 @@ def _expected_form(text: str) -> tuple[Subject, ...] | None:
     """
     subjects = _expected_subjects(line.strip(" \t\r") for line in text.split("\n"))
     if subjects is None:
-        subjects = _expected_subjects(_BEFORE_SUBJECT.split(text))
+        subjects = _expected_subjects(re.split(r"\n(?=Subject)", text))
     return subjects
 
 
@@ -154,10 +142,10 @@ def _tolerant_form(text: str, finish: Finish) -> Parsed[tuple[Subject, ...]]:
     if _is_empty(text, pieces):
         return Parsed((), Status.REPAIRED)
     # Without brackets one cannot see whether the last line was cut off.
-    lines = _Lines() if finish is Finish.LENGTH else _read_lines(text)
-    if not lines.pairs:
+    pairs, _, cut = ([], 0, False) if finish is Finish.LENGTH else _read_lines(text)
+    if not pairs:
         return Parsed(None, unreadable(text, finish))
-    return Parsed((tuple(lines.pairs),), Status.REPAIRED, lines.cut)
+    return Parsed((tuple(pairs),), Status.REPAIRED, cut)
 
 
 def _pieces(text: str) -> list[_Piece]:
@@ -216,47 +204,49 @@ def _fill_from_lines(piece: _Piece, text: str, end: int) -> None:
     if says_nothing(body.strip(_BETWEEN)):
         piece.subjects, piece.end = [(piece.label, [])], end
         return
-    lines = _read_lines(body)
+    pairs, length, cut = _read_lines(body)
     # One cannot see whether the last line, or a label without content, was cut off.
-    piece.closed = bool(body.strip(_BETWEEN)) and not (lines.pairs and end == len(text))
-    if lines.pairs:
-        piece.subjects, piece.end = [(piece.label, lines.pairs)], piece.end + lines.end
-        piece.cut = lines.cut
+    piece.closed = bool(body.strip(_BETWEEN)) and not (pairs and end == len(text))
+    if pairs:
+        piece.subjects, piece.end = [(piece.label, pairs)], piece.end + length
+        piece.cut = cut
 
 
-def _read_lines(body: str) -> _Lines:
-    lines = _Lines()
-    at = 0
+def _read_lines(body: str) -> tuple[_Pairs, int, bool]:
+    """Return the pairs in lines, the index after the last line with pairs, and if one is cut."""
+    pairs: _Pairs = []
+    at = end = 0
+    cut = False
     for line in body.splitlines(keepends=True):
         at += len(line)
-        found = _read_line(line.strip())
-        if found.pairs:
-            lines.pairs += found.pairs
-            lines.end = at
-            lines.cut |= found.cut
-    return lines
+        found, line_cut = _read_line(line.strip())
+        if found:
+            pairs += found
+            end = at
+            cut |= line_cut
+    return pairs, end, cut
 
 
-def _read_line(line: str) -> _Lines:
-    """Read the pairs of a line such as `- Ann Lee: PER` or `"Ann Lee" (PER), 32 (DEM)`.
+def _read_line(line: str) -> tuple[_Pairs, bool]:
+    """Read the pairs of a line such as `"Ann Lee" (PER), 32 (DEM)`, and whether it is cut off.
 
     A line without a bullet and without a type in capitals is prose and has none.
     """
     item = bullet_item(line)
     body = (item or line).replace("**", "").strip(" \t\r,;|:：")
-    capitals = [word for word in _CAPITALS.findall(body) if word in TYPES]
+    capitals = [word for word in re.findall(r"[A-Z]+", body) if word in TYPES]
     if item is None and not capitals:
-        return _Lines()
+        return [], False
     if body[:1] not in QUOTES and len(capitals) <= 1:
-        return _Lines(_split(body))
-    literal = read_bare(body, 0, len(body))
+        return _split(body), False
+    literal = read_bare(body)
     pairs = [
         pair
         for entry in literal.group.entries
         if entry.key or entry.note or (isinstance(entry.value, Leaf) and not entry.value.quoted)
         for pair in _pairs_of_entry(entry)
     ]
-    return _Lines(pairs, cut=bool(pairs) and not literal.closed)
+    return pairs, not literal.closed
 
 
 def _chosen(text: str, filled: list[_Piece]) -> list[_Piece]:
@@ -408,7 +398,8 @@ def _split(text: str) -> _Pairs:
     first = text[: marks[0].start()].strip(_AROUND_TYPE)
     if type_of(first):
         return _typed(first, _bare(text[marks[0].end() :]))
-    return _typed(_bare(before), kind) if _SHOUTED.fullmatch(kind) else []
+    # A type outside the seven.
+    return _typed(_bare(before), kind) if re.fullmatch(r"[A-Z][A-Z_]{1,20}", kind) else []
 
 
 def _bare(text: str) -> str:

@@ -22,10 +22,9 @@ _CLOSERS = {
 _RUNS = {
     mark: re.compile(rf"\\[\s\S]|[{re.escape(closers)}]++") for mark, closers in _CLOSERS.items()
 }
-_ESCAPED_RUNS = {mark: re.compile(rf"\\{mark}|\\[\s\S]") for mark in "\"'"}
 _DELIMITERS = frozenset(",;:]})\n，；：、］｝）】*`=→")
 _NOTE_STARTS = frozenset("(-–—#/[|（")
-_ANY_SPACE = re.compile(r"\s*+")
+_SPACE = re.compile(r"\s++")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\s\S])")
 _ESCAPED = {
     '"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
@@ -34,7 +33,6 @@ _ESCAPED = {
 _MAX_DEPTH: Final = 16
 _WIDE = str.maketrans("［］【】｛｝（），、；：", "[][]{}(),,;:")
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
-_SPACE = re.compile(r"\s++")
 _COMMENT = re.compile(r"(?://|#[ \t])[^\n]*+")
 _ARROW = re.compile(r"=>|->|→|=")
 # A comma between a digit and three more is part of a number: $2,180.
@@ -55,7 +53,9 @@ def _read_quoted(text: str, start: int, end: int) -> tuple[str, int] | None:
     if text[start] == "\\":
         return _read_escaped(text, start, end)
     mark = text[start]
-    body = _run_end(text, start, end) if mark in "\"'" else start + 1
+    body = start + 1
+    while mark in "\"'" and body < end and text[body] == mark:
+        body += 1
     width = body - start
     if width > 1 and (body >= end or text[body].isspace() or text[body] in _DELIMITERS):
         return "", body
@@ -77,17 +77,10 @@ def _read_quoted(text: str, start: int, end: int) -> tuple[str, int] | None:
 
 def _read_escaped(text: str, start: int, end: int) -> tuple[str, int] | None:
     mark, body = text[start + 1], start + 2
-    for run in _ESCAPED_RUNS[mark].finditer(text, body, end):
-        if run[0][1] == mark and _closes(text, run.end(), end):
-            return _unescape(text[body : run.start()]), run.end()
+    for escape in _ESCAPE.finditer(text, body, end):
+        if escape[1] == mark and _closes(text, escape.end(), end):
+            return _unescape(text[body : escape.start()]), escape.end()
     return None
-
-
-def _run_end(text: str, start: int, end: int) -> int:
-    at = start
-    while at < end and text[at] == text[start]:
-        at += 1
-    return at
 
 
 def _between_words(text: str, before: int, after: int, end: int) -> bool:
@@ -95,8 +88,8 @@ def _between_words(text: str, before: int, after: int, end: int) -> bool:
 
 
 def _closes(text: str, after: int, end: int) -> bool:
-    found = _ANY_SPACE.match(text, after, end)
-    following = found.end() if found else after
+    space = _SPACE.match(text, after, end)
+    following = space.end() if space else after
     if following >= end or text[following] in _DELIMITERS or "\n" in text[after:following]:
         return True
     if following == after:
@@ -195,9 +188,9 @@ def read_literal(text: str, start: int, end: int) -> Literal:
     return _Reader(text, start, end).read()
 
 
-def read_bare(text: str, start: int, end: int) -> Literal:
-    """Read `text[start:end]` as the inside of a list whose brackets are missing."""
-    return _Reader(text, start, end, bare=True).read()
+def read_bare(text: str) -> Literal:
+    """Read a text as the inside of a list whose brackets are missing."""
+    return _Reader(text, 0, len(text), bare=True).read()
 
 
 class _Reader:
@@ -314,7 +307,8 @@ class _Reader:
     def _flush(self, frame: _Frame) -> None:
         """Move the pending item of a frame into its group; a key without a value is the value."""
         key, value = (frame.key, frame.value) if frame.value is not None else (None, frame.key)
-        if value is not None and not _is_null(value):
+        null = isinstance(value, Leaf) and not value.quoted and value.text in _NULL
+        if value is not None and not null:
             frame.group.entries.append(Entry(key, value, frame.note))
         frame.key, frame.value, frame.note, frame.new_line = None, None, "", False
 
@@ -324,7 +318,3 @@ def _is_whole(frame: _Frame) -> bool:
     if frame.key is not None:
         return frame.value is not None
     return frame.group.opener != "{" or isinstance(frame.value, Group)
-
-
-def _is_null(value: Node) -> bool:
-    return isinstance(value, Leaf) and not value.quoted and value.text in _NULL

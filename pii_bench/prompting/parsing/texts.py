@@ -205,7 +205,7 @@ def _plain(line: str) -> _Reading | None:
 
 
 def _bare_texts(line: str) -> list[str]:
-    return _texts(read_bare(line, 0, len(line)).group)
+    return _texts(read_bare(line).group)
 
 
 def _of_literal(literal: Literal) -> _Reading:
@@ -225,22 +225,22 @@ def _relevant(group: Group) -> Iterator[Entry]:
     These are the entries with keys such as `text` or `answer`; or else lists and objects; or else
     the keys whose values are types ("Acme": "ORG"), and other values ("employer": "Acme").
     """
-    keyed = [entry for entry in group.entries if entry.key is not None]
+    keyed = [
+        (entry.key.text.strip().lower().replace(" ", "_"), entry)
+        for entry in group.entries
+        if entry.key is not None
+    ]
     for names in (_TEXT_KEYS, _ANSWER_KEYS):
-        named = [entry for entry in keyed if _name(entry) in names]
+        named = [entry for name, entry in keyed if name in names]
         if named:
             yield from named
             return
-    groups = [entry for entry in keyed if isinstance(entry.value, Group)]
+    groups = [entry for _, entry in keyed if isinstance(entry.value, Group)]
     for entry in group.entries:
         if entry.key is None or isinstance(entry.value, Group):
             yield entry
         elif not groups:
             yield Entry(None, entry.key) if type_of(entry.value.text) else entry
-
-
-def _name(entry: Entry) -> str:
-    return entry.key.text.strip().lower().replace(" ", "_") if entry.key else ""
 
 
 _EXPECTED_TEXT: Final = re.compile(r"\s*### Text:[ \t]*\n?(.*)", re.DOTALL)
