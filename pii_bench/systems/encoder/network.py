@@ -11,6 +11,7 @@ import torch
 from onnx import numpy_helper
 from tokenizers import Tokenizer
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from pii_bench.errors import InputFileError
 from pii_bench.systems.encoder.reader import DISTANCES, GRAPH, HEADS, TOKENIZER
@@ -171,12 +172,14 @@ def words_alone(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]
     False for padding.
     """
     opens = labels != IGNORED
-    # A stable sort keeps the order of the words and moves the other subwords after them.
-    order = torch.argsort((~opens).int(), dim=1, stable=True)[:, : int(opens.sum(1).max())]
-    gold = labels.gather(1, order)
-    mask = gold != IGNORED
-    own = scores.gather(1, order.unsqueeze(2).expand(-1, -1, scores.shape[2]))
-    return own, gold.masked_fill(~mask, OUTSIDE), mask
+    own = [row[words] for row, words in zip(scores, opens, strict=True)]
+    gold = [row[words] for row, words in zip(labels, opens, strict=True)]
+    mask = pad_sequence([torch.ones_like(row) for row in gold], batch_first=True).bool()
+    return (
+        pad_sequence(own, batch_first=True),
+        pad_sequence(gold, batch_first=True, padding_value=OUTSIDE),
+        mask,
+    )
 
 
 def pool(hidden: Tensor, spans: Tensor) -> Tensor:

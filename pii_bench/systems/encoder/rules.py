@@ -213,26 +213,18 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     taken = bytearray(len(text))
     for start, end, _ in spans:
         taken[start:end] = b"\1" * (end - start)
-    parts = {
-        part
-        for start, end, kind in spans
-        if kind is PiiType.PER
-        for part in _parts(text[start:end])
-    }
-    alone = [
-        match
-        for match in _WORD.finditer(text)
-        if match[0] in parts and not any(taken[slice(*match.span())])
-    ]
-    if not alone:
-        return [*spans]
+    parts: set[str] = set()
+    for start, end, kind in spans:
+        if kind is PiiType.PER:
+            parts.update(_parts(text[start:end]))
     written = set(_WORD.findall(text))
-    found = [
-        (*match.span(), PiiType.PER)
-        for match in alone
-        if match[0].lower() not in written and not _name_continues(text, match.end(), taken)
-    ]
-    return sorted([*spans, *found])
+    found = [*spans]
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        is_part = match[0] in parts and match[0].lower() not in written
+        if is_part and not any(taken[start:end]) and not _name_continues(text, end, taken):
+            found.append((start, end, PiiType.PER))
+    return sorted(found)
 
 
 def whole_names(names: Iterable[str]) -> dict[str, str]:
