@@ -127,7 +127,7 @@ def test_samples_without_a_query_are_ignored() -> None:
 @pytest.mark.parametrize("name", ["all", "nonsense"])
 def test_only_systems_with_a_threshold_can_be_fitted(name: str) -> None:
     with pytest.raises(UnknownNameError, match="allowed: random, keyword, embedding"):
-        fit(name, [PAY])
+        fit_thresholds([name], [])
 
 
 def test_thresholds_are_stored_with_the_hashes_of_the_dev_files(tmp_path: Path) -> None:
