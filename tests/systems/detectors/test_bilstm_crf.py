@@ -75,12 +75,24 @@ def test_the_identity_depends_on_the_files(detector: Detector, tmp_path: Path) -
     assert BiLstmCrfDetector(folder).identity != detector.identity
 
 
-@pytest.mark.parametrize("name", ["emissions.onnx", "transitions.npz", "vocabulary.json"])
-def test_an_error_names_the_broken_file(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"PK"])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("emissions.onnx", "not an ONNX graph"),
+        ("transitions.npz", "holds no transitions of a tagger"),
+        ("vocabulary.json", "no vocabulary of a tagger"),
+    ],
+)
+def test_an_error_names_the_missing_or_broken_file(
+    tmp_path: Path, name: str, what: str, content: bytes | None
+) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "copy")
-    (folder / name).write_bytes(b"weights")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
 
-    with pytest.raises(InputFileError, match=name):
+    with pytest.raises(InputFileError, match=name if content is None else f"{name}: {what}"):
         BiLstmCrfDetector(folder)
 
 

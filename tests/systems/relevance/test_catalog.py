@@ -58,13 +58,6 @@ def test_a_system_is_built_by_its_name_and_chooses_in_any_order(name: str) -> No
     assert system.scores("Why?", TEXT, []) == []
 
 
-@pytest.mark.parametrize("name", [name for name in WITHOUT_EXTRA if name != "all"])
-@pytest.mark.parametrize("query", ["Is my pay fair?", "Who is Ann Lee?", ""])
-def test_only_all_chooses_a_name(name: str, query: str) -> None:
-    for candidates in (CANDIDATES, CANDIDATES[:1]):
-        assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, candidates)
-
-
 @pytest.mark.parametrize("name", ["keyword", "embedding"])
 def test_a_query_about_salary_chooses_the_income(name: str) -> None:
     assert "$900" in choose(build_relevance(name), "Is my salary fair?", TEXT, CANDIDATES)
