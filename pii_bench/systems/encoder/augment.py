@@ -186,12 +186,11 @@ def conversation(samples: Sequence[Sample], random: Random) -> Sample:
     cuts = [_cuts(sample, random) for sample in samples]
     order = [place for place, own in enumerate(cuts) for _ in own]
     random.shuffle(order)
-    left = [iter(own) for own in cuts]
     text = ""
     # Start and end of each piece in its own text, and how far it was moved.
     moved: list[list[tuple[int, int, int]]] = [[] for _ in samples]
     for place in order:
-        start, end = next(left[place])
+        start, end = cuts[place].pop(0)
         text += f"[PER_{place + 1}]: "
         moved[place].append((start, end, len(text) - start))
         text += samples[place].description[start:end].rstrip() + "\n"

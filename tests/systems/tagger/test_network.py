@@ -94,14 +94,6 @@ def test_padding_changes_no_score_and_no_loss(network: BiLstmCrf) -> None:
     assert losses[0].item() == pytest.approx((losses[1] + losses[2]).item() / 2, rel=1e-5)
 
 
-def test_a_score_depends_on_what_stands_before_and_behind(network: BiLstmCrf) -> None:
-    whole = EXAMPLES[0].features
-    alone = network.score(whole[1:2])[0]
-
-    assert network.score(whole[:2])[1] != pytest.approx(alone, abs=1e-4)
-    assert network.score(whole[1:3])[0] != pytest.approx(alone, abs=1e-4)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train_tiny(tmp_path_factory.mktemp("tiny"))
