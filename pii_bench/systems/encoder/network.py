@@ -339,22 +339,31 @@ def _weights(reader: JointReader, folder: Path) -> dict[str, torch.Tensor]:
     return {name: found[name] for name in own}
 
 
+def _stored(graph: Any) -> dict[str, Floats]:
+    """Return the weights by their names in the graph."""
+    stored = {array.name: numpy_helper.to_array(array) for array in graph.initializer}
+    for node in graph.node:
+        # Equal weights are stored once.
+        if node.op_type == "Identity" and node.input[0] in stored:
+            stored[node.output[0]] = stored[node.input[0]]
+    weights: dict[str, Floats] = {}
+    for name, array in stored.items():
+        if name.endswith(_QUANTISED):
+            plain = name.removesuffix(_QUANTISED)
+            centred = array.astype(np.float32) - stored[f"{plain}_zero_point"].astype(np.float32)
+            weights[plain] = (centred * stored[f"{plain}_scale"]).astype(np.float32)
+        elif not name.endswith(("_scale", "_zero_point")):
+            weights[name] = array.astype(np.float32)
+    return weights
+
+
 def _of_graph(graph: Any) -> dict[str, Floats]:
     """Return the weights by their names in torch.
 
     The export transposes the weights of linear layers and drops their names: they are found from
     the bias that is added to the product.
     """
-    stored = {array.name: numpy_helper.to_array(array) for array in graph.initializer}
-    for node in graph.node:
-        # Equal weights are stored once.
-        if node.op_type == "Identity" and node.input[0] in stored:
-            stored[node.output[0]] = stored[node.input[0]]
-    weights = {
-        name.removesuffix(_QUANTISED): _floats(name, stored)
-        for name in stored
-        if not name.endswith(("_scale", "_zero_point"))
-    }
+    weights = _stored(graph)
     named = {
         name.removeprefix(_PREFIX): weight
         for name, weight in weights.items()
@@ -365,7 +374,7 @@ def _of_graph(graph: Any) -> dict[str, Floats]:
         if node.op_type != "Add":
             continue
         for bias, product in (node.input, reversed(node.input)):
-            if bias in stored and bias.endswith(".bias"):
+            if bias in weights and bias.endswith(".bias"):
                 matrix = _matrix(product, made_by, weights)
                 if matrix is not None:
                     name = bias.removeprefix(_PREFIX).removesuffix("bias") + "weight"
@@ -383,12 +392,3 @@ def _matrix(name: str, made_by: dict[str, Any], weights: dict[str, Floats]) -> s
     if node.op_type in {"Mul", "Cast"} and node.input[0] in made_by:
         return _matrix(node.input[0], made_by, weights)
     return None
-
-
-def _floats(name: str, stored: dict[str, NDArray[Any]]) -> Floats:
-    weight = stored[name]
-    if name.endswith(_QUANTISED):
-        plain = name.removesuffix(_QUANTISED)
-        weight = weight.astype(np.float32) - stored[f"{plain}_zero_point"].astype(np.float32)
-        weight = weight * stored[f"{plain}_scale"]
-    return weight.astype(np.float32)
