@@ -87,7 +87,7 @@ class EncoderDetector:
     types = frozenset(PiiType)
     name = ENCODER
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
+    def __init__(self, folder: Path) -> None:
         self._reader = Reader(folder)
         self.identity: Mapping[str, str] = {"weights": self._reader.sha256}
 

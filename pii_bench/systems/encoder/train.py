@@ -295,7 +295,7 @@ def train(
     out: Path,
     settings: Settings,
     work: Path,
-    start: Sequence[Path] = (),
+    start: Sequence[Path],
 ) -> Measured:
     """Train, export the epoch with the best dev score, and return the scores of what is exported.
 

@@ -107,9 +107,7 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     return Fit(threshold, macro_f1(scored, threshold), identity)
 
 
-def fit_thresholds(
-    names: Sequence[str], dev: Sequence[Path], path: Path = THRESHOLDS
-) -> Mapping[str, Fit]:
+def fit_thresholds(names: Sequence[str], dev: Sequence[Path], path: Path) -> Mapping[str, Fit]:
     """Fit systems of `FITTED` on dev files and write their thresholds; keep those of others.
 
     Raises:

@@ -17,7 +17,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import DATA
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors import build_detector
-from pii_bench.systems.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector
+from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.detectors import Detector
 
+SHIPPED = DATA / "models" / "bilstm-crf"
 TEXT = (
     "Personnel file. Tobias Lindqvist joined Harrow Logistics as a bookkeeper. "
     "His e-mail is tobias77@kitepost.example, and he earns $4,350 a month."
@@ -33,7 +34,7 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:
-    return BiLstmCrfDetector()
+    return BiLstmCrfDetector(SHIPPED)
 
 
 def test_clear_cases_of_pii_are_found(detector: Detector) -> None:
@@ -110,8 +111,8 @@ def test_it_runs_without_torch() -> None:
     program = (
         "import sys\n"
         "sys.modules |= dict.fromkeys(['torch', 'onnx', 'safetensors'])\n"
-        "from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector\n"
-        f"assert BiLstmCrfDetector().detect({TEXT!r})\n"
+        "from pii_bench.systems.detectors import build_detector\n"
+        f"assert build_detector('bilstm-crf').detect({TEXT!r})\n"
     )
 
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)  # noqa: S603

@@ -118,9 +118,9 @@ def test_samples_without_a_query_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("name", ["all", "nonsense"])
-def test_only_systems_with_a_threshold_can_be_fitted(name: str) -> None:
+def test_only_systems_with_a_threshold_can_be_fitted(name: str, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="allowed: random, keyword, embedding"):
-        fit_thresholds([name], [])
+        fit_thresholds([name], [], tmp_path / "thresholds.json")
 
 
 def test_thresholds_are_stored_with_the_hashes_of_the_dev_files(tmp_path: Path) -> None:
