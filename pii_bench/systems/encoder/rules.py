@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.value_formats import is_ip_address, luhn_holds
 from pii_bench.masking.masked import MONTH
+from pii_bench.scorer.locate import within_one_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -349,10 +350,6 @@ def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
 def without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     """Drop the spans that are labels of a form ("Street:") or headings."""
-    labels = {
-        place
-        for match in _OPENING.finditer(text)
-        if match[1].lower() in _LABELS
-        for place in range(*match.span(1))
-    }
-    return [span for span in spans if not labels.issuperset(range(span[0], span[1]))]
+    labels = [match.span(1) for match in _OPENING.finditer(text) if match[1].lower() in _LABELS]
+    is_in_label = within_one_of(labels)
+    return [span for span in spans if not is_in_label((span[0], span[1]))]
