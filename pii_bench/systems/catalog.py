@@ -153,9 +153,11 @@ def check_name(name: str) -> None:
             raise _unknown_name(name)
 
 
-def system_names() -> list[str]:
-    """Return all names and forms of names that `--model` takes."""
-    return [
+def _unknown_name(name: str) -> UnknownNameError:
+    detector, plus, _ = name.rpartition("+")
+    if plus:
+        return UnknownNameError("detector", detector, [*detector_names(), GOLD])
+    allowed = [
         *model_names(),
         *detector_names(),
         "DETECTOR+RELEVANCE",
@@ -164,13 +166,7 @@ def system_names() -> list[str]:
         *sorted(entry_points(group=ENTRY_POINTS).names),
         f"{PYTHON}:MODULE:FACTORY",
     ]
-
-
-def _unknown_name(name: str) -> UnknownNameError:
-    detector, plus, _ = name.rpartition("+")
-    if plus:
-        return UnknownNameError("detector", detector, [*detector_names(), GOLD])
-    return UnknownNameError("model", name, system_names())
+    return UnknownNameError("model", name, allowed)
 
 
 def refuse_options(owner: str, options: Mapping[str, object]) -> None:

@@ -79,7 +79,6 @@ class PredictionsFile(Mapping[str, Prediction]):
         # By part, the first answered prediction with it and the first without it.
         self._first_with: dict[str, str] = {}
         self._first_without: dict[str, str] = {}
-        self._answered = False
         for line, offset, _, record in read_places(path, self._bad):
             try:
                 sample_id, prediction = _read(record)
@@ -91,7 +90,6 @@ class PredictionsFile(Mapping[str, Prediction]):
                 continue
             self._lines[sample_id] = line, offset
             if prediction.status.answered:
-                self._answered = True
                 for part in _ANSWERS if queried.get(sample_id) else _PARTS[Task.DETECTION]:
                     missing = getattr(prediction, part) is None
                     first = self._first_without if missing else self._first_with
@@ -110,7 +108,7 @@ class PredictionsFile(Mapping[str, Prediction]):
     @property
     def tasks(self) -> list[Task]:
         """The tasks that the answers have the parts for; without answers, all of the dataset."""
-        if self._lines and not self._answered:
+        if self._lines and not self._first_with and not self._first_without:
             return list(Task) if any(self._queried.values()) else [Task.DETECTION]
         return [task for task, parts in _PARTS.items() if self._first_with.keys() >= set(parts)]
 

@@ -16,7 +16,6 @@ from pii_bench.systems.catalog import (
     build_systems,
     check_name,
     is_prompted,
-    system_names,
 )
 from pii_bench.systems.plug_ins import ENTRY_POINTS
 from pii_bench.tasks import Task
@@ -125,5 +124,8 @@ def test_an_entry_point_adds_a_name_and_replaces_no_built_in_one(
     systems = build_systems("mine", SystemOptions())
 
     assert [system.card.task for system in systems] == [Task.DETECTION, Task.QUERY_RELATED]
-    assert "mine" in system_names()
+    with pytest.raises(
+        UnknownNameError, match="encoder:DIR, bilstm-crf, mine, unread, python:MODULE:FACTORY"
+    ):
+        check_name("nobody")
     assert cards("bilstm-crf") == [("bilstm-crf", "detection", False)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pii_bench.files import DATA, sha256_of
+from pii_bench.files import sha256_of
 from pii_bench.systems.graphs import load_graph
 from pii_bench.systems.tagger import decode
 from pii_bench.systems.tagger.vocabulary import (
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from pii_bench.scorer.locate import DetectedSpan
     from pii_bench.systems.tagger.vocabulary import Features
 
-SHIPPED: Final = DATA / "models" / "bilstm-crf"
-"""Folder of the weights that `make train` writes."""
-
 
 class BiLstmCrfDetector:
-    """A BiLSTM-CRF, which runs on one thread (`Detector`); its name is that of its folder."""
+    """A BiLSTM-CRF, which runs on one thread (`Detector`); its name is that of its folder.
+
+    The folder has the weights that `make train` writes.
+    """
 
     types = frozenset(PiiType)
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
+    def __init__(self, folder: Path) -> None:
         hashes = "".join(sha256_of(folder / name) for name in (EMISSIONS, TRANSITIONS, VOCABULARY))
         self.name = folder.name
         self.identity: Mapping[str, str] = {

@@ -20,6 +20,7 @@ from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.encoder.reader import SHIPPED, FoundEntity, Reader, is_kept, subjects_of
 from pii_bench.systems.encoder.windows import pictures
 from pii_bench.systems.predictions import Prediction
+from pii_bench.systems.relevance.base import NEVER
 from pii_bench.tasks import Status, Task
 from pii_bench.taxonomy import PiiType
 
@@ -86,7 +87,7 @@ class EncoderDetector:
     types = frozenset(PiiType)
     name = ENCODER
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
+    def __init__(self, folder: Path) -> None:
         self._reader = Reader(folder)
         self.identity: Mapping[str, str] = {"weights": self._reader.sha256}
 
@@ -177,8 +178,6 @@ class EncoderScorer:
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return the relevance of each candidate; `NEVER` for those that are not kept."""
-        from pii_bench.systems.relevance.base import NEVER
-
         locator = locator_of(description)
         found = [
             FoundEntity(item.text, PiiType(item.type), tuple(locator.spans(item.text)), ())

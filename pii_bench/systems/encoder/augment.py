@@ -186,18 +186,17 @@ def conversation(samples: Sequence[Sample], random: Random) -> Sample:
     cuts = [_cuts(sample, random) for sample in samples]
     order = [place for place, own in enumerate(cuts) for _ in own]
     random.shuffle(order)
-    left = [iter(own) for own in cuts]
     text = ""
     # Start and end of each piece in its own text, and how far it was moved.
     moved: list[list[tuple[int, int, int]]] = [[] for _ in samples]
     for place in order:
-        start, end = next(left[place])
+        start, end = cuts[place].pop(0)
         text += f"[PER_{place + 1}]: "
         moved[place].append((start, end, len(text) - start))
         text += samples[place].description[start:end].rstrip() + "\n"
     asked = random.sample(range(len(samples)), min(random.randint(1, _MOST_ASKED), len(samples)))
     subjects = [
-        _moved(subject, f"{place}{subject.id}", moved[place])
+        replace(_moved(subject, moved[place]), id=f"{place}{subject.id}")
         for place, sample in enumerate(samples)
         for subject in sample.subjects
     ]
@@ -233,17 +232,19 @@ def _cuts(sample: Sample, random: Random) -> list[tuple[int, int]]:
     return list(zip([0, *chosen], [*chosen, len(text)], strict=True))
 
 
-def _moved(subject: Subject, name: str, pieces: Sequence[tuple[int, int, int]]) -> Subject:
+def _moved(subject: Subject, pieces: Sequence[tuple[int, int, int]]) -> Subject:
+    """Keep the entities within pieces of a text: start, end, and how far each was moved."""
     entities = []
     for entity in subject.entities:
         spans = [
             (start + shift, end + shift)
             for start, end in entity.spans
             for first, last, shift in pieces
-            if first <= start < last
+            if first <= start and end <= last
         ]
-        entities.append(replace(entity, spans=tuple(spans)))
-    return replace(subject, id=name, entities=tuple(entities))
+        if spans:
+            entities.append(replace(entity, spans=tuple(spans)))
+    return replace(subject, entities=tuple(entities))
 
 
 _SENTENCES: Final = (1, 1, 2, 3)
@@ -264,7 +265,7 @@ def excerpt(sample: Sample, random: Random) -> Sample:
     ends = [0, *sentence_ends(sample), len(text)]
     first = random.randrange(len(ends) - 1)
     start, end = ends[first], ends[min(first + random.choice(_SENTENCES), len(ends) - 1)]
-    subjects = [_within(subject, start, end) for subject in sample.subjects]
+    subjects = [_moved(subject, [(start, end, -start)]) for subject in sample.subjects]
     held = {(subject.id, entity.text) for subject in subjects for entity in subject.entities}
     whole = all((need.subject, need.text) in held for need in sample.related)
     return replace(
@@ -274,12 +275,3 @@ def excerpt(sample: Sample, random: Random) -> Sample:
         subjects=tuple(subjects),
         related=sample.related if whole else (),
     )
-
-
-def _within(subject: Subject, start: int, end: int) -> Subject:
-    entities = []
-    for entity in subject.entities:
-        spans = [(s - start, e - start) for s, e in entity.spans if start <= s and e <= end]
-        if spans:
-            entities.append(replace(entity, spans=tuple(spans)))
-    return replace(subject, entities=tuple(entities))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -56,8 +55,6 @@ Place: TypeAlias = tuple[int, int]
 """Start and end in code points of a text, end exclusive."""
 
 Labelled: TypeAlias = tuple[int, int, PiiType]
-
-_Span = TypeVar("_Span", Place, Labelled)
 
 _TYPES: Final = tuple(PiiType)
 # A person with at least this probability is an owner, even if another has a higher one.
@@ -122,12 +119,15 @@ class Reader:
         The hidden states need 0.7 MB of memory per window.
         """
         runs = list(self._run(windows_of(self._tokenizer, text)))
-        tags = [(window, own) for window, _, own in runs]
-        labelled = without_labels(text, decode(text, tags, self._transitions))
-        whole = with_whole_names(text, with_whole_spans(text, labelled))
-        spans = with_parts_of_names(text, with_fixed_forms(text, whole))
+        scores = [(window, own) for window, _, own in runs]
         states = [(window, hidden) for window, hidden, _ in runs]
-        return _merge(text, spans, self._owners(text, spans, states)) if spans else []
+        spans = decode(text, scores, self._transitions)
+        spans = without_labels(text, spans)
+        spans = with_whole_spans(text, spans)
+        spans = with_whole_names(text, spans)
+        spans = with_fixed_forms(text, spans)
+        spans = with_parts_of_names(text, spans)
+        return _merge(text, spans, self._owners(text, spans, states))
 
     def score_relevance(
         self, text: str, found: Sequence[FoundEntity], query: str
@@ -191,41 +191,46 @@ class Reader:
 
     def _owners(
         self, text: str, spans: Sequence[Labelled], states: Iterable[tuple[Window, Floats]]
-    ) -> dict[Labelled, tuple[str, ...]]:
+    ) -> dict[Place, tuple[str, ...]]:
+        """Return the people whom each span belongs to."""
+        places = [(start, end) for start, end, _ in spans]
         names = {
-            span: normalise(text[span[0] : span[1]]) for span in spans if span[2] is PiiType.PER
+            (start, end): normalise(text[start:end])
+            for start, end, kind in spans
+            if kind is PiiType.PER
         }
         whole = whole_names(names.values())
-        names = {span: whole[name] for span, name in names.items()}
+        names = {place: whole[name] for place, name in names.items()}
         firsts: dict[str, int] = {}
-        for span, name in names.items():
-            firsts.setdefault(name, span[0])
+        for (start, _), name in names.items():
+            firsts.setdefault(name, start)
         if len(firsts) < 2:
-            return dict.fromkeys(spans, tuple(firsts))
-        people, starts = [*firsts], [*firsts.values()]
-        scores = self._scores_of_owners(names, firsts, pool_by_window(spans, states))
-        owners: dict[Labelled, tuple[str, ...]] = {}
-        for span in spans:
-            if span in names:
-                owners[span] = (names[span],)
+            return dict.fromkeys(places, tuple(firsts))
+        scores = self._scores_of_owners(names, firsts, pool_by_window(places, states))
+        owners: dict[Place, tuple[str, ...]] = {}
+        last_named = next(iter(firsts))
+        for place in places:
+            if place in names:
+                owners[place] = (names[place],)
+                if firsts[names[place]] == place[0]:
+                    last_named = names[place]
             else:
                 # Without a score: the last person first named before the span, or the first person.
-                before = people[max(bisect_left(starts, span[0]) - 1, 0)]
-                owners[span] = _best(scores.get(span, {})) or (before,)
+                owners[place] = _best(scores.get(place, {})) or (last_named,)
         return owners
 
     def _scores_of_owners(
         self,
-        names: Mapping[Labelled, str],
+        names: Mapping[Place, str],
         firsts: Mapping[str, int],
-        windows: Iterable[tuple[Floats, Mapping[Labelled, tuple[int, Floats]]]],
-    ) -> dict[Labelled, dict[str, float]]:
+        windows: Iterable[tuple[Floats, Mapping[Place, tuple[int, Floats]]]],
+    ) -> dict[Place, dict[str, float]]:
         """Return the probability of each owner by span, for people named in the same window.
 
         `names` are those of the spans of people, `firsts` their first starts in the text, and
         `windows` the result of `pool_by_window`.
         """
-        scores: dict[Labelled, dict[str, float]] = {}
+        scores: dict[Place, dict[str, float]] = {}
         for _, placed in windows:
             mentions: dict[str, list[tuple[int, Floats]]] = {}
             for span, seen in placed.items():
@@ -370,8 +375,8 @@ def _spans(text: str, words: Iterable[Place], labels: Sequence[int]) -> list[Lab
 
 
 def pool_by_window(
-    spans: Iterable[_Span], states: Iterable[tuple[Window, Floats]]
-) -> Iterator[tuple[Floats, dict[_Span, tuple[int, Floats]]]]:
+    spans: Iterable[Place], states: Iterable[tuple[Window, Floats]]
+) -> Iterator[tuple[Floats, dict[Place, tuple[int, Floats]]]]:
     """Average the hidden states of each span in each window.
 
     Yields the hidden states of a window, and a dict from each span in it to its first subword and
@@ -380,10 +385,10 @@ def pool_by_window(
     ordered = sorted(spans)
     for window, hidden in states:
         begin, end = window.offsets[0][0], window.offsets[-1][1]
-        placed: dict[_Span, tuple[int, Floats]] = {}
+        placed: dict[Place, tuple[int, Floats]] = {}
         for span in ordered:
             # The places are searched for only in the windows that a span can be in.
-            place = subwords_of(window, *span[:2]) if span[0] < end and span[1] > begin else None
+            place = subwords_of(window, *span) if span[0] < end and span[1] > begin else None
             if place is not None:
                 own = hidden[window.first + place[0] : window.first + place[1]]
                 placed[span] = place[0], own.mean(0)
@@ -393,12 +398,12 @@ def pool_by_window(
 def _merge(
     text: str,
     spans: Sequence[Labelled],
-    owners: Mapping[Labelled, tuple[str, ...]],
+    owners: Mapping[Place, tuple[str, ...]],
 ) -> list[FoundEntity]:
     """Join spans of the same text, type and owners to one entity."""
     groups: dict[tuple[str, PiiType, tuple[str, ...]], list[Place]] = {}
     for start, end, kind in spans:
-        key = (text[start:end], kind, owners[start, end, kind])
+        key = (text[start:end], kind, owners[start, end])
         groups.setdefault(key, []).append((start, end))
     return [
         FoundEntity(value, kind, tuple(places), names)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.value_formats import is_ip_address, luhn_holds
 from pii_bench.masking.masked import MONTH
+from pii_bench.scorer.locate import within_one_of
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -213,26 +214,18 @@ def with_parts_of_names(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     taken = bytearray(len(text))
     for start, end, _ in spans:
         taken[start:end] = b"\1" * (end - start)
-    parts = {
-        part
-        for start, end, kind in spans
-        if kind is PiiType.PER
-        for part in _parts(text[start:end])
-    }
-    alone = [
-        match
-        for match in _WORD.finditer(text)
-        if match[0] in parts and not any(taken[slice(*match.span())])
-    ]
-    if not alone:
-        return [*spans]
+    parts: set[str] = set()
+    for start, end, kind in spans:
+        if kind is PiiType.PER:
+            parts.update(_parts(text[start:end]))
     written = set(_WORD.findall(text))
-    found = [
-        (*match.span(), PiiType.PER)
-        for match in alone
-        if match[0].lower() not in written and not _name_continues(text, match.end(), taken)
-    ]
-    return sorted([*spans, *found])
+    found = [*spans]
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        is_part = match[0] in parts and match[0].lower() not in written
+        if is_part and not any(taken[start:end]) and not _name_continues(text, end, taken):
+            found.append((start, end, PiiType.PER))
+    return sorted(found)
 
 
 def whole_names(names: Iterable[str]) -> dict[str, str]:
@@ -357,10 +350,6 @@ def with_fixed_forms(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 
 def without_labels(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     """Drop the spans that are labels of a form ("Street:") or headings."""
-    labels = {
-        place
-        for match in _OPENING.finditer(text)
-        if match[1].lower() in _LABELS
-        for place in range(*match.span(1))
-    }
-    return [span for span in spans if not labels.issuperset(range(span[0], span[1]))]
+    labels = [match.span(1) for match in _OPENING.finditer(text) if match[1].lower() in _LABELS]
+    is_in_label = within_one_of(labels)
+    return [span for span in spans if not is_in_label((span[0], span[1]))]

@@ -96,29 +96,18 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A mention that is not a name, with the nearest name of a person, both by index.
-
-    `distance` is its bucket; `owned` is 1 if the mention belongs to the person, else 0.
-    """
-
-    mention: int
-    name: int
-    distance: int
-    owned: int
-
-
-@dataclass(frozen=True, slots=True)
 class Example:
     """A window with a label for each subword, `IGNORED` unless it begins a word of the text.
 
-    There are pairs of the mentions only if the window has names of several people.
+    A pair is the index of a mention that is not a name, that of the nearest name of a person, the
+    bucket of their distance, and 1 if the mention belongs to the person, else 0. There are pairs
+    only if the window has names of several people.
     """
 
     window: Window
     labels: tuple[int, ...]
     mentions: tuple[Mention, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[tuple[int, int, int, int], ...]
 
 
 def examples_of(tokenizer: Tokenizer, sample: Sample, *, with_query: bool) -> Iterator[Example]:
@@ -186,7 +175,7 @@ def _label(labels: list[int], window: Window, start: int, end: int, pii_type: Pi
             label = begin(pii_type) + 1
 
 
-def _pairs(mentions: Sequence[Mention]) -> list[Pair]:
+def _pairs(mentions: Sequence[Mention]) -> list[tuple[int, int, int, int]]:
     """Pair each mention that is not a name with the nearest name of each of several people."""
     names: dict[str, list[int]] = {}
     for index, mention in enumerate(mentions):
@@ -201,7 +190,7 @@ def _pairs(mentions: Sequence[Mention]) -> list[Pair]:
         for person, name_indices in names.items():
             nearest = min(name_indices, key=lambda name: abs(mention.start - mentions[name].start))
             distance = bucket(mention.start - mentions[nearest].start)
-            pairs.append(Pair(index, nearest, distance, int(person in mention.owners)))
+            pairs.append((index, nearest, distance, int(person in mention.owners)))
     return pairs
 
 
@@ -216,9 +205,9 @@ def collate(examples: Sequence[Example]) -> dict[str, Any]:
         for mention in example.mentions:
             spans.append((row, mention.start, mention.end))
             needed.append(mention.needed)
-        for pair in example.pairs:
-            pairs.append((first + pair.mention, first + pair.name, pair.distance))
-            owned.append(pair.owned)
+        for mentioned, name, distance, is_owned in example.pairs:
+            pairs.append((first + mentioned, first + name, distance))
+            owned.append(is_owned)
     windows = [example.window for example in examples]
     return {
         "input_ids": torch.tensor(padded([window.ids for window in windows])),
@@ -233,33 +222,27 @@ def collate(examples: Sequence[Example]) -> dict[str, Any]:
     }
 
 
-class Examples(torch.utils.data.Dataset[dict[str, Any]]):
-    """The examples of all samples; `Trainer` groups the items by the length of `input_ids`."""
-
-    def __init__(self, tokenizer: Tokenizer, samples: Sequence[Sample], settings: Settings) -> None:
-        # The order of the draws decides the examples: changing it changes the trained weights.
-        chance = random.Random(settings.seed)
-        rewritten: list[Sample] = []
-        for sample in samples if settings.kinds else ():
-            if chance.random() < settings.augmented:
-                new = augmented(sample, settings.kinds, chance)
-                if new is not None:
-                    rewritten.append(new)
-        self._examples: list[Example] = []
-        for sample in [*samples, *rewritten]:
-            with_query = chance.random() >= settings.unasked
-            self._examples += examples_of(tokenizer, sample, with_query=with_query)
-        joined = conversations(samples, round(settings.joined * len(samples)), chance)
-        cut = excerpts(samples, round(settings.cut * len(samples)), chance)
-        for sample in [*joined, *cut]:
-            self._examples += examples_of(tokenizer, sample, with_query=True)
-
-    def __len__(self) -> int:
-        return len(self._examples)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        example = self._examples[index]
-        return {"input_ids": example.window.ids, "example": example}
+def training_examples(
+    tokenizer: Tokenizer, samples: Sequence[Sample], settings: Settings
+) -> list[Example]:
+    """Return the examples of the samples and of their augmentations."""
+    # The order of the draws decides the examples: changing it changes the trained weights.
+    chance = random.Random(settings.seed)
+    rewritten: list[Sample] = []
+    for sample in samples if settings.kinds else ():
+        if chance.random() < settings.augmented:
+            new = augmented(sample, settings.kinds, chance)
+            if new is not None:
+                rewritten.append(new)
+    examples: list[Example] = []
+    for sample in [*samples, *rewritten]:
+        with_query = chance.random() >= settings.unasked
+        examples += examples_of(tokenizer, sample, with_query=with_query)
+    joined = conversations(samples, round(settings.joined * len(samples)), chance)
+    cut = excerpts(samples, round(settings.cut * len(samples)), chance)
+    for sample in [*joined, *cut]:
+        examples += examples_of(tokenizer, sample, with_query=True)
+    return examples
 
 
 class JointTrainer(Trainer):
@@ -312,7 +295,7 @@ def train(
     out: Path,
     settings: Settings,
     work: Path,
-    start: Sequence[Path] = (),
+    start: Sequence[Path],
 ) -> Measured:
     """Train, export the epoch with the best dev score, and return the scores of what is exported.
 
@@ -335,10 +318,14 @@ def train(
     reader = JointReader(encoder, settings.head, frozen=settings.frozen)
     if start:
         restore(reader, *start)
-    before = [(Reader(folder).sha256, *_read_log(folder)) for folder in start]
+    started_from: list[str] = []
     earlier: dict[str, Any] = {}
-    for weights, own, older in before:
-        earlier |= {**older, weights: own}
+    for folder in start:
+        weights = Reader(folder).sha256
+        log_before, logs_before = _read_log(folder)
+        started_from.append(weights)
+        earlier |= {**logs_before, weights: log_before}
+    examples = training_examples(tokenizer, train_samples, settings)
     arguments = TrainingArguments(
         output_dir=str(work),
         per_device_train_batch_size=settings.batch,
@@ -366,7 +353,8 @@ def train(
         settings=settings,
         model=reader,
         args=arguments,
-        train_dataset=Examples(tokenizer, train_samples, settings),
+        # `Trainer` groups them by the length of `input_ids`.
+        train_dataset=[{"input_ids": each.window.ids, "example": each} for each in examples],
         eval_dataset=[],
         data_collator=lambda items: collate([item["example"] for item in items]),
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
@@ -384,7 +372,7 @@ def train(
             "dev": {name: len(samples) for name, samples in data.dev.items()},
         },
         "settings": asdict(settings),
-        "start": [weights for weights, *_ in before],
+        "start": started_from,
         "versions": {name: version(name) for name in _VERSIONS},
         "history": trainer.state.log_history,
         "earlier": earlier,

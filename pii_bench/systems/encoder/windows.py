@@ -53,7 +53,7 @@ class Window:
     offsets: tuple[tuple[int, int], ...]
     opens: tuple[bool, ...]
     core: tuple[int, int]
-    spelled: tuple[str, ...] = ()
+    spelled: tuple[str, ...]
 
 
 def windows_of(

@@ -95,11 +95,9 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     """Fit the threshold of a system of `FITTED` on the samples of dev that have a query.
 
     Raises:
-        UnknownNameError: there is no such system, or it has no threshold to fit.
         MissingExtraError: a package that it needs is not installed.
         PiiBenchError: there is no sample with a query, or no candidate.
     """
-    _require_fitted(name)
     system = FITTED[name].build(0.0)
     scored = [_score(system, sample) for sample in samples if sample.query]
     if not scored:
@@ -109,18 +107,19 @@ def fit(name: str, samples: Iterable[Sample]) -> Fit:
     return Fit(threshold, macro_f1(scored, threshold), identity)
 
 
-def fit_thresholds(
-    names: Sequence[str], dev: Sequence[Path], path: Path = THRESHOLDS
-) -> Mapping[str, Fit]:
+def fit_thresholds(names: Sequence[str], dev: Sequence[Path], path: Path) -> Mapping[str, Fit]:
     """Fit systems of `FITTED` on dev files and write their thresholds; keep those of others.
 
     Raises:
         InputFileError: a file is missing or broken.
         ResultsError: the thresholds cannot be written.
-        PiiBenchError: as for `fit`.
+        UnknownNameError: there is no such system, or it has no threshold to fit.
+        MissingExtraError, PiiBenchError: as for `fit`.
     """
     for name in names:
-        _require_fitted(name)
+        if name not in FITTED:
+            among = "those with a threshold to fit"
+            raise UnknownNameError("relevance system", name, FITTED, among=among)
     samples = [sample for file in dev for sample in read_native(file)]
     fits = {name: fit(name, samples) for name in names}
     hashes = {file.stem: sha256_of(file) for file in dev}
@@ -134,13 +133,6 @@ def fit_thresholds(
         }
     write_whole(path, json.dumps(stored, indent=2, sort_keys=True) + "\n")
     return fits
-
-
-def _require_fitted(name: str) -> None:
-    if name not in FITTED:
-        raise UnknownNameError(
-            "relevance system", name, FITTED, among="those with a threshold to fit"
-        )
 
 
 def _score(system: Relevance, sample: Sample) -> ScoredSample:

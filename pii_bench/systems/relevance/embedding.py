@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
+
 from pii_bench.errors import InputFileError, MissingExtraError
 from pii_bench.files import encodable, sha256_of
 from pii_bench.systems.relevance.base import relative_scores, without_names
@@ -19,7 +21,6 @@ from pii_bench.taxonomy import CATEGORIES, PiiType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from pii_bench.systems.relevance.base import Candidate
@@ -135,16 +136,16 @@ class EmbeddingRelevance:
             "threshold": repr(threshold),
         }
         self._encoder = encoder
-        self._categories: dict[PiiType, NDArray[np.float32]] = {
-            pii_type: _unit([encoder.embed([name, *KEYWORDS[name]]).mean(axis=0) for name in names])
-            for pii_type, names in CATEGORIES.items()
-            if pii_type != PiiType.PER
-        }
+        self._categories: dict[PiiType, NDArray[np.float32]] = {}
+        for pii_type, names in CATEGORIES.items():
+            if pii_type != PiiType.PER:
+                means = [encoder.embed([name, *KEYWORDS[name]]).mean(axis=0) for name in names]
+                stacked = np.stack(means)
+                lengths = np.linalg.norm(stacked, axis=1, keepdims=True)
+                self._categories[pii_type] = stacked / lengths
 
     def scores(self, query: str, description: str, candidates: Sequence[Candidate]) -> list[float]:
         """Return one score per candidate; equal ones for a blank query."""
-        import numpy as np
-
         parts = parts_of(query)
         scored = without_names(candidates)
         if not parts or not scored:
@@ -165,12 +166,3 @@ class EmbeddingRelevance:
             weights = np.exp((cosines - cosines.max()) / 0.1)
             scores[candidate] = float(weights @ similarities[pii_type] / weights.sum())
         return relative_scores(candidates, scores)
-
-
-def _unit(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Stack vectors and scale each to length 1."""
-    import numpy as np
-
-    stacked = np.stack(vectors)
-    unit: NDArray[np.float32] = stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
-    return unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -33,14 +32,12 @@ def clauses_around(description: str, candidates: Sequence[Candidate]) -> list[st
     inside the candidate.
     """
     breaks = [match.span() for match in _CLAUSE_END.finditer(description)]
-    starts = [0, *(end for _, end in breaks)]
-    ends = [*(start for start, _ in breaks), len(description)]
     clauses: list[str] = []
     for candidate in candidates:
-        first = bisect_right(starts, candidate.start) - 1
-        last = bisect_left(ends, candidate.start + len(candidate.text))
-        # A candidate with a wrong start may end after the description.
-        clauses.append(description[starts[first] : ends[min(last, len(breaks))]])
+        end = candidate.start + len(candidate.text)
+        before = max((stop for _, stop in breaks if stop <= candidate.start), default=0)
+        after = min((begin for begin, _ in breaks if begin >= end), default=len(description))
+        clauses.append(description[before:after])
     return clauses
 
 

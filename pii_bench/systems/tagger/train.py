@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from pii_bench.datasets.sample import read_native
 from pii_bench.files import replacing, sha256_of, write_whole, writing
 from pii_bench.scorer.measures import ZERO, Counts, micro
 from pii_bench.scorer.text import tokenize
-from pii_bench.systems.tagger import OUTSIDE, decode, gold_spans, labels_of
+from pii_bench.systems.tagger import decode, gold_spans, labels_of
 from pii_bench.systems.tagger.network import BiLstmCrf, emissions_graph, write_network
 from pii_bench.systems.tagger.settings import Epoch
 from pii_bench.systems.tagger.vocabulary import (
-    CHARACTERS,
     EMISSIONS,
     LOG,
     PADDING,
@@ -86,21 +86,22 @@ def example_of(sample: Sample, vocabulary: Vocabulary) -> Example:
 
 def collate(examples: Sequence[Example]) -> Batch:
     """Return a batch of examples."""
-    lengths = np.array([len(example.labels) for example in examples], np.int64)
-    shape = (len(examples), int(lengths.max()))
-    words = np.full(shape, PADDING, np.int64)
-    shapes = np.full(shape, PADDING, np.int64)
-    characters = np.full((*shape, CHARACTERS), PADDING, np.int64)
-    labels = np.full(shape, OUTSIDE, np.int64)
-    for row, example in enumerate(examples):
-        length = len(example.labels)
-        words[row, :length] = example.features.words
-        shapes[row, :length] = example.features.shapes
-        characters[row, :length] = example.features.characters
-        labels[row, :length] = example.labels
-    spellings, places = distinct(characters)
-    columns = (words, shapes, spellings, places, labels, lengths)
-    return Batch(*map(torch.from_numpy, columns))
+    features = [example.features for example in examples]
+    labels = [example.labels for example in examples]
+    spellings, places = distinct(_padded([each.characters for each in features]).numpy())
+    return Batch(
+        words=_padded([each.words for each in features]),
+        shapes=_padded([each.shapes for each in features]),
+        spellings=torch.from_numpy(spellings),
+        places=torch.from_numpy(places),
+        labels=_padded(labels),
+        lengths=torch.tensor([len(each) for each in labels]),
+    )
+
+
+def _padded(rows: Sequence[NDArray[np.int64]]) -> Tensor:
+    """Stack rows, padded to the longest with 0, which is `PADDING` and `OUTSIDE`."""
+    return pad_sequence([torch.from_numpy(row) for row in rows], batch_first=True)
 
 
 def shuffled(

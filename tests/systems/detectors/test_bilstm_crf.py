@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pii_bench.errors import InputFileError
 from pii_bench.files import DATA
 from pii_bench.scorer.locate import DetectedSpan
 from pii_bench.systems.detectors import build_detector
-from pii_bench.systems.detectors.bilstm_crf import SHIPPED, BiLstmCrfDetector
+from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pii_bench.systems.detectors import Detector
 
+SHIPPED = DATA / "models" / "bilstm-crf"
 TEXT = (
     "Personnel file. Tobias Lindqvist joined Harrow Logistics as a bookkeeper. "
     "His e-mail is tobias77@kitepost.example, and he earns $4,350 a month."
@@ -32,7 +34,7 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:
-    return BiLstmCrfDetector()
+    return BiLstmCrfDetector(SHIPPED)
 
 
 def test_clear_cases_of_pii_are_found(detector: Detector) -> None:
@@ -75,12 +77,24 @@ def test_the_identity_depends_on_the_files(detector: Detector, tmp_path: Path) -
     assert BiLstmCrfDetector(folder).identity != detector.identity
 
 
-@pytest.mark.parametrize("name", ["emissions.onnx", "transitions.npz", "vocabulary.json"])
-def test_an_error_names_the_broken_file(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"PK"])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("emissions.onnx", "not an ONNX graph"),
+        ("transitions.npz", "holds no transitions of a tagger"),
+        ("vocabulary.json", "no vocabulary of a tagger"),
+    ],
+)
+def test_an_error_names_the_missing_or_broken_file(
+    tmp_path: Path, name: str, what: str, content: bytes | None
+) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "copy")
-    (folder / name).write_bytes(b"weights")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
 
-    with pytest.raises(InputFileError, match=name):
+    with pytest.raises(InputFileError, match=name if content is None else f"{name}: {what}"):
         BiLstmCrfDetector(folder)
 
 
@@ -97,11 +111,23 @@ def test_it_runs_without_torch() -> None:
     program = (
         "import sys\n"
         "sys.modules |= dict.fromkeys(['torch', 'onnx', 'safetensors'])\n"
-        "from pii_bench.systems.detectors.bilstm_crf import BiLstmCrfDetector\n"
-        f"assert BiLstmCrfDetector().detect({TEXT!r})\n"
+        "from pii_bench.systems.detectors import build_detector\n"
+        f"assert build_detector('bilstm-crf').detect({TEXT!r})\n"
     )
 
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)  # noqa: S603
+
+
+def test_onnxruntime_stores_no_usage_data(tmp_path: Path) -> None:
+    # Without `CI`, which disables its reports.
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    code = "from pii_bench.systems.detectors import build_detector; build_detector('bilstm-crf')"
+
+    subprocess.run(  # noqa: S603 -- our own interpreter and code
+        [sys.executable, "-c", code], env=environment | {"HOME": str(tmp_path)}, check=True
+    )
+
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from pii_bench.systems.encoder.augment import (
     DEFAULT,
     augmented,
     conversation,
-    conversations,
     excerpt,
     excerpts,
     synonyms,
@@ -149,10 +148,6 @@ def test_turns_keep_the_order_of_their_text() -> None:
         places = [sample.description.find(turn.splitlines()[0]) for turn in own]
         assert own
         assert places == sorted(places)
-
-
-def test_as_many_conversations_as_asked_for() -> None:
-    assert len(conversations(DEMO, 5, Random(3))) == 5
 
 
 SENTENCES = "Ann lives in Bonn. Bo is 32."

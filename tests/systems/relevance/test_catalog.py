@@ -58,13 +58,6 @@ def test_a_system_is_built_by_its_name_and_chooses_in_any_order(name: str) -> No
     assert system.scores("Why?", TEXT, []) == []
 
 
-@pytest.mark.parametrize("name", [name for name in WITHOUT_EXTRA if name != "all"])
-@pytest.mark.parametrize("query", ["Is my pay fair?", "Who is Ann Lee?", ""])
-def test_only_all_chooses_a_name(name: str, query: str) -> None:
-    for candidates in (CANDIDATES, CANDIDATES[:1]):
-        assert "Ann Lee" not in choose(build_relevance(name), query, TEXT, candidates)
-
-
 @pytest.mark.parametrize("name", ["keyword", "embedding"])
 def test_a_query_about_salary_chooses_the_income(name: str) -> None:
     assert "$900" in choose(build_relevance(name), "Is my salary fair?", TEXT, CANDIDATES)
@@ -125,9 +118,9 @@ def test_samples_without_a_query_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("name", ["all", "nonsense"])
-def test_only_systems_with_a_threshold_can_be_fitted(name: str) -> None:
+def test_only_systems_with_a_threshold_can_be_fitted(name: str, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="allowed: random, keyword, embedding"):
-        fit(name, [PAY])
+        fit_thresholds([name], [], tmp_path / "thresholds.json")
 
 
 def test_thresholds_are_stored_with_the_hashes_of_the_dev_files(tmp_path: Path) -> None:

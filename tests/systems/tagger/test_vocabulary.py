@@ -14,7 +14,6 @@ from pii_bench.systems.tagger import LABELS, Transitions
 from pii_bench.systems.tagger.vocabulary import (
     CHARACTERS,
     SHAPES,
-    TRANSITIONS,
     UNKNOWN,
     VOCABULARY,
     Features,
@@ -142,20 +141,6 @@ def test_a_decoder_is_read_as_it_was_written_and_written_alike_again(tmp_path: P
     np.testing.assert_array_equal(scores.pairs, PAIRS)
     np.testing.assert_array_equal(scores.end, -NUMBERS)
     assert read_folder(tmp_path / "again") == read_folder(tmp_path / "new")
-
-
-@pytest.mark.parametrize("content", [None, b"", b"{}", b"PK"])
-@pytest.mark.parametrize("name", [VOCABULARY, TRANSITIONS])
-def test_a_missing_or_broken_file_is_named(
-    tmp_path: Path, name: str, content: bytes | None
-) -> None:
-    write_decoder(tmp_path, KNOWN, SCORES)
-    (tmp_path / name).unlink()
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-
-    with pytest.raises(InputFileError, match=name):
-        read_decoder(tmp_path)
 
 
 def test_other_labels_are_refused(tmp_path: Path) -> None:
