@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RESAMPLES: Final = 4_000
 SEED: Final = 250218545
-_CHUNK: Final = 100
-"""Resamples that are drawn at a time, to bound the memory."""
 
 
 class _Span(NamedTuple):
@@ -176,10 +174,8 @@ def f1_interval(
     # Documents with equal counts are interchangeable: a resample is how often each was drawn.
     distinct = sorted(frequencies)
     shares = np.array([frequencies[counts] for counts in distinct]) / total
-    columns, random = np.array(distinct, np.float64), np.random.default_rng(seed)
-    chunks = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
-    sums = [random.multinomial(total, shares, size=chunk) @ columns for chunk in chunks]
-    matched, size = np.concatenate(sums).T
+    drawn = np.random.default_rng(seed).multinomial(total, shares, size=resamples)
+    matched, size = (drawn @ np.array(distinct)).T
     # A resample of empty documents has F1 1.
     f1 = np.divide(2 * matched, size, out=np.ones(resamples), where=size > 0)
     low, high = np.quantile(f1, [0.025, 0.975])
