@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
 from pii_bench.files import encodable
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
-from pii_bench.models.service import safe_code
+from pii_bench.models.service import parse_json, safe_code
 from pii_bench.web import state
 from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.security import CurrentUser
@@ -151,11 +151,10 @@ async def _forward(upstream: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2
 
 
 def _code(content: bytes) -> str:
-    try:
-        error = json.loads(content).get("error") or {}
-        return safe_code(error.get("code"), error.get("type"))
-    except (ValueError, AttributeError, RecursionError):
-        return ""
+    match parse_json(content):
+        case {"error": dict(error)}:
+            return safe_code(error.get("code"), error.get("type"))
+    return ""
 
 
 async def _read(answer: httpx2.Response) -> bytes:

@@ -16,7 +16,6 @@ from pii_bench.web.marks import (
     items_of_marks,
     items_of_sample,
     marks_of_subjects,
-    occurrences,
     parse_choice,
     parse_marks,
     snap,
@@ -52,10 +51,6 @@ def test_snapping_twice_changes_nothing(text: str, start: int, end: int) -> None
     span = snap(text, start, end)
 
     assert span is None or snap(text, *span) == span
-
-
-def test_occurrences_are_whole_words() -> None:
-    assert occurrences(TEXT, (8, 10)) == ((8, 10), (20, 22))
 
 
 def mark(start: int, end: int, *, persons: Any = ("A",), type: Any = "PER", **more: Any) -> Any:  # noqa: A002
@@ -170,7 +165,6 @@ def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
         ({"needed": [], "persons": {"9" * 5000: "A"}}, "to letters"),
         ({"needed": [], "necessary": 1}, "true or false"),
         ({"needed": [], "remark": 5}, "at most 2,000"),
-        ({"needed": [], "remark": "x" * 2001}, "at most 2,000"),
     ],
 )
 def test_an_invalid_choice_is_refused(answer: Any, reason: str) -> None:
