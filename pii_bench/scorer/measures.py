@@ -136,18 +136,14 @@ def similarity(a: str, b: str) -> float:
     return 2 * common / (len(a_tokens) + len(b_tokens))
 
 
-def rouge_l_of_texts(predicted: AbstractSet[str], gold: AbstractSet[str]) -> PRF:
-    """Return the mean best similarity from each side: P over predicted, R over gold.
-
-    1 if both sets are empty, 0 if one is. Texts are normalised.
-    """
-    return rouge_l_of_entities({(text, "") for text in predicted}, {(text, "") for text in gold})
-
-
 def rouge_l_of_entities(
     predicted: AbstractSet[tuple[str, str]], gold: AbstractSet[tuple[str, str]]
 ) -> PRF:
-    """Return `rouge_l_of_texts` with similarity 0 for texts of different types."""
+    """Return the mean best similarity from each side: P over predicted, R over gold.
+
+    Entities are (normalised text, type); texts of different types have similarity 0. The result is
+    1 if both sets are empty, 0 if one is.
+    """
     if not predicted and not gold:
         return PERFECT
     if not predicted or not gold:
@@ -219,4 +215,5 @@ def _compare(predicted: frozenset[str] | None, gold: frozenset[str]) -> TextsSco
     if predicted is None:
         return TextsScore(ZERO, ZERO, Counts(gold=len(gold)))
     counts = Counts.of(predicted, gold)
-    return TextsScore(counts.prf, rouge_l_of_texts(predicted, gold), counts)
+    rouge_l = rouge_l_of_entities({(text, "") for text in predicted}, {(text, "") for text in gold})
+    return TextsScore(counts.prf, rouge_l, counts)

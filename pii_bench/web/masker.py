@@ -295,16 +295,13 @@ def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answ
     worker = _worker(system, base_url)
     # Local models share the processor: running them concurrently gains nothing.
     is_local = _recipients(system, base_url) == (THIS_MACHINE,)
-    answers = _answer_all(worker.systems, jobs, concurrently=not is_local)
-    return worker.runner.get_loop().run_until_complete(answers)
 
+    async def answers() -> list[Answers | Failure]:
+        if is_local:
+            return [await _answer_one(worker.systems, job) for job in jobs]
+        return await asyncio.gather(*(_answer_one(worker.systems, job) for job in jobs))
 
-async def _answer_all(
-    systems: Sequence[System], jobs: Sequence[Job], *, concurrently: bool
-) -> list[Answers | Failure]:
-    if concurrently:
-        return await asyncio.gather(*(_answer_one(systems, job) for job in jobs))
-    return [await _answer_one(systems, job) for job in jobs]
+    return worker.runner.get_loop().run_until_complete(answers())
 
 
 async def _answer_one(systems: Sequence[System], job: Job) -> Answers | Failure:
