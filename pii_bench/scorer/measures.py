@@ -71,29 +71,15 @@ class Counts:
         return not self.predicted and not self.gold
 
     @property
-    def precision(self) -> float:
-        """Matched of predicted; 1 if both sets are empty, 0 if only `predicted` is."""
-        return self._share(self.predicted)
-
-    @property
-    def recall(self) -> float:
-        """Matched of gold; 1 if both sets are empty, 0 if only `gold` is."""
-        return self._share(self.gold)
-
-    @property
-    def f1(self) -> float:
-        """2 * matched / (predicted + gold); 1 if both sets are empty."""
-        return 1.0 if self.empty else 2 * self.matched / (self.predicted + self.gold)
-
-    @property
     def prf(self) -> PRF:
-        """Precision, recall and F1."""
-        return PRF(self.precision, self.recall, self.f1)
-
-    def _share(self, size: int) -> float:
+        """Precision, recall and F1: all 1 if both sets are empty, all 0 if only one is."""
         if self.empty:
-            return 1.0
-        return self.matched / size if size else 0.0
+            return PERFECT
+        return PRF(
+            precision=self.matched / self.predicted if self.predicted else 0.0,
+            recall=self.matched / self.gold if self.gold else 0.0,
+            f1=2 * self.matched / (self.predicted + self.gold),
+        )
 
 
 def macro(scores: Sequence[PRF]) -> PRF | None:
