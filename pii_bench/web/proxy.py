@@ -21,7 +21,7 @@ from pii_bench.files import encodable
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
 from pii_bench.models.service import parse_json, safe_code
 from pii_bench.web import state
-from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
+from pii_bench.web.chat import ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.security import CurrentUser
 from pii_bench.web.settings import MOST_CHARACTERS
 
@@ -195,6 +195,6 @@ async def _data(answer: httpx2.Response) -> AsyncIterator[str]:
     """Yield the content of each `data:` event; all providers send one line for each."""
     async for line in answer.aiter_lines():
         if len(line) > _LONGEST_LINE:
-            raise ChatError("a line of the provider's answer is too long")
+            raise PiiBenchError("a line of the provider's answer is too long")
         if line.startswith("data:"):
             yield line.removeprefix("data:").strip()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_bench.datasets.sample import Entity, Sample, Subject
+from pii_bench.errors import PiiBenchError
 from pii_bench.web.marks import (
-    AnswerError,
     Choice,
     Item,
     Mark,
@@ -94,7 +94,7 @@ def test_marks_are_sorted_by_position() -> None:
     ],
 )
 def test_invalid_marks_are_refused(answer: Any, reason: str) -> None:
-    with pytest.raises(AnswerError, match=reason):
+    with pytest.raises(PiiBenchError, match=reason):
         parse_marks(TEXT, answer)
 
 
@@ -168,5 +168,5 @@ def test_a_choice_holds_the_needed_items_and_the_corrected_persons() -> None:
     ],
 )
 def test_an_invalid_choice_is_refused(answer: Any, reason: str) -> None:
-    with pytest.raises(AnswerError, match=reason):
+    with pytest.raises(PiiBenchError, match=reason):
         parse_choice(ITEMS, answer)
