@@ -25,7 +25,7 @@ from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TASKS, TOKENS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import Row, Select
 
     from pii_bench.web.database import Database
 
@@ -72,14 +72,6 @@ class User(Account):
     """The account that sends a request; `csrf_token` is None for a program with its own token."""
 
     csrf_token: str | None = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A program's token, without its secret."""
-
-    id: int
-    name: str
 
 
 def add_account(database: Database, name: str, role: Role, password: str) -> Account:
@@ -229,11 +221,11 @@ def add_token(database: Database, account: Account, name: str) -> str:
     return secret
 
 
-def list_tokens(database: Database, account: Account) -> Sequence[Token]:
-    """Return the tokens of an account, oldest first."""
-    query = select(TOKENS).where(TOKENS.c.account_id == account.id).order_by(TOKENS.c.id)
+def list_tokens(database: Database, account: Account) -> Sequence[Row[int, str]]:
+    """Return the id and the name of each token of an account, oldest first."""
+    query = select(TOKENS.c.id, TOKENS.c.name).where(TOKENS.c.account_id == account.id)
     with database.reading() as connection:
-        return [Token(row.id, row.name) for row in connection.execute(query)]
+        return connection.execute(query.order_by(TOKENS.c.id)).all()
 
 
 def delete_token(database: Database, account: Account, token_id: int) -> bool:
