@@ -302,11 +302,6 @@ class Masked:
     spans: tuple[MaskedSpan, ...] = field(repr=False)
     not_found: tuple[str, ...] = field(repr=False, default=())
 
-    @property
-    def places(self) -> int:
-        """The number of masked spans."""
-        return len(self.spans)
-
     def tag_over(self, start: int, end: int) -> str | None:
         """Return the first tag that replaces a part of a span of the original text, or None."""
         place = bisect_right(self.spans, start, key=lambda span: span.end)
