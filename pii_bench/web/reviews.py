@@ -244,13 +244,12 @@ def parse_pairs(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
     return pairs
 
 
-def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pair]) -> Review:
+def create_review(database: Database, name: str, kind: Kind, pairs: Sequence[Pair]) -> Review:
     """Store a review.
 
     Raises:
         PiiBenchError: the name is empty or too long, or there are no pairs.
     """
-    pairs = list(pairs)
     if kind is Kind.BLIND:
         # Statuses would give away what a system masked.
         pairs = [
