@@ -110,8 +110,8 @@ class SpanTally:
                 {
                     "slice": name,
                     "gold": exact.gold,
-                    "recall": exact.recall,
-                    "overlap_recall": overlapping.recall,
+                    "recall": exact.prf.recall,
+                    "overlap_recall": overlapping.prf.recall,
                     "target_recall": TARGETS[int(tier)] if kind == "tier" else None,
                 }
             )

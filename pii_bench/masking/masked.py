@@ -27,6 +27,7 @@ from pii_bench.scorer.locate import (
     reading,
     resolve_claims,
 )
+from pii_bench.scorer.writings import MONTH_NAMES
 from pii_bench.taxonomy import PiiType
 
 if TYPE_CHECKING:
@@ -63,11 +64,8 @@ PLAIN_NAMES: Final[Mapping[str, str]] = {
 ANY_TYPE: Final = "Personal Information"
 """The tag name of a type outside the taxonomy."""
 
-MONTH: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
-"""A pattern of the names of months, in any case."""
+MONTH: Final = rf"(?:{MONTH_NAMES})\.?"
+"""A pattern of the names of months, full or short."""
 _DAY: Final = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:1[89]|20)\d\d"
 _AM_PM: Final = r"[ap]\.?m\.?"
@@ -303,11 +301,6 @@ class Masked:
     mapping: Mapping[str, tuple[str, ...]] = field(repr=False)
     spans: tuple[MaskedSpan, ...] = field(repr=False)
     not_found: tuple[str, ...] = field(repr=False, default=())
-
-    @property
-    def places(self) -> int:
-        """The number of masked spans."""
-        return len(self.spans)
 
     def tag_over(self, start: int, end: int) -> str | None:
         """Return the first tag that replaces a part of a span of the original text, or None."""

@@ -206,7 +206,8 @@ def _parquet(path: Path, column: str, query_column: str | None) -> Table:
             for record in batch.to_pylist():
                 number += 1
                 query = None if query_column is None else record[query_column] or ""
-                yield Row(f"{path}: row {number}", record[column], query, _json_text)
+                where = f"{path}: row {number}"
+                yield Row(where, record[column], query, lambda masked: f"{json.dumps(masked)}\n")
 
     def finish(part: Path, out: Path) -> None:
         place = schema.names.index(column)
@@ -224,10 +225,6 @@ def _parquet(path: Path, column: str, query_column: str | None) -> Table:
             part.unlink()
 
     return Table(rows, finish)
-
-
-def _json_text(masked: str | None) -> str:
-    return json.dumps(masked) + "\n"
 
 
 def _place(path: Path, names: Sequence[str], name: str) -> int:

@@ -179,7 +179,7 @@ def score_sample(task: Task, sample: Sample, prediction: Prediction) -> SampleSc
             metrics, counts = _score_sets(sample, traces)
             texts = set()
             standard = gold_texts(sample)
-            judgement = None if traces is None else judge_rewriting(standard, traces)
+            judgement = None if traces is None else judge_rewriting(traces)
             masked_text, weighted = _masked_text_scores(sample, standard, judgement)
     distinct = {normalise(text) for text in texts}
     locator = locator_of(sample.description)

@@ -109,7 +109,7 @@ class MaskingCounts:
             counter[pii_type] += 1
         types = {span.tag: span.type for span in masked.spans}
         self.masked.update(types.values())
-        self.places += masked.places
+        self.places += len(masked.spans)
         self.not_found += len(masked.not_found)
         self.undecided += answers.needed is None
 

@@ -183,8 +183,8 @@ def _find_optima(values: list[list[int]]) -> _Optima:
     # The most that each row could gain elsewhere. The loop ends since no cycle of swaps gains.
     u = matrix[:, free].max(axis=1) if free.any() else np.zeros(rows, dtype=np.int64)
     gain = matrix[:, assigned] - reached
-    while (better := (gain + u).max(axis=1) > u).any():
-        u[better] = (gain + u).max(axis=1)[better]
+    while ((gain + u).max(axis=1) > u).any():
+        u = np.maximum(u, (gain + u).max(axis=1))
     v = np.zeros(columns, dtype=np.int64)
     v[assigned] = reached - u
 

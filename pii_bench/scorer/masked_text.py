@@ -50,7 +50,7 @@ class MaskedTextScore:
 
 @dataclass(frozen=True, slots=True)
 class GoldText:
-    """A distinct gold text, normalised, with its sorted spans (none in some foreign data)."""
+    """A distinct gold text, normalised, with its sorted spans, one or more."""
 
     text: str
     needed: bool
@@ -78,7 +78,7 @@ class GoldTexts:
     """The gold texts of one description, against which maskings of it are judged.
 
     `entities` are (text, spans) of the gold entities, and `related` are texts. Entities with one
-    text are one unit; blank texts are dropped.
+    text are one unit; blank texts, and those without a span, are dropped.
 
     Raises:
         PiiBenchError: a span is outside the description, or `related` is one string.
@@ -98,6 +98,7 @@ class GoldTexts:
         self.texts: tuple[GoldText, ...] = tuple(
             GoldText(text, text in needed, tuple(sorted(spans)))
             for text, spans in spans_by_text.items()
+            if spans
         )
         self._length = len(description)
         self._visible = {i for i, char in enumerate(description) if not char.isspace()}
@@ -171,10 +172,9 @@ def score_judgement(
         raise PiiBenchError("a weight is below 0; allowed: 0 and more")
     unneeded: list[tuple[float, bool]] = []
     needed: list[tuple[float, bool]] = []
-    judged = zip(gold.texts, judgement.hidden, judgement.readable, strict=True)
-    for text, hidden, readable in judged:
-        if not text.spans:
-            continue
+    for text, hidden, readable in zip(
+        gold.texts, judgement.hidden, judgement.readable, strict=True
+    ):
         if text.needed:
             needed.append((1.0, readable > 0))
         else:
@@ -252,7 +252,7 @@ _COMMON_WORDS: Final = frozenset(
 def find_traces(
     description: str, rewritten: str, gold: GoldTexts, query: str = ""
 ) -> tuple[TextTrace, ...]:
-    """Search a rewriting for each gold text that has a span in the description.
+    """Search a rewriting for each gold text.
 
     - An unneeded text inside a longer needed one is not a leak: "32 Elm Street" does not reveal
       the age 32.
@@ -261,11 +261,10 @@ def find_traces(
       description. Common words such as "years" or "street" are no leak.
     """
     rewriting = _Words(rewritten)
-    texts = [text for text in gold.texts if text.spans]
     kept: list[Span] = []
     others = list(description)
     open_texts = [query]
-    for text in texts:
+    for text in gold.texts:
         if text.needed:
             kept += rewriting.locator.spans(text.text, Strictness.RESTATED)
             open_texts.append(text.text)
@@ -274,20 +273,18 @@ def find_traces(
                 others[start:end] = "\n" * (end - start)
     open_words = _Words("\n".join([*open_texts, "".join(others)]))
     return tuple(
-        _find_trace(text, rewriting, () if text.needed else kept, open_words) for text in texts
+        _find_trace(text, rewriting, () if text.needed else kept, open_words) for text in gold.texts
     )
 
 
-def judge_rewriting(gold: GoldTexts, traces: Sequence[TextTrace]) -> Judgement:
+def judge_rewriting(traces: Sequence[TextTrace]) -> Judgement:
     """Convert traces to a judgement: of each text all occurrences are hidden or readable."""
-    trace_by_text = {trace.text.text: trace.trace for trace in traces}
-    found = [trace_by_text.get(text.text) for text in gold.texts]
-    hidden = [
-        len(text.spans) if trace is Trace.GONE else 0
-        for text, trace in zip(gold.texts, found, strict=True)
-    ]
-    readable = [int(trace is not None and trace.whole) for trace in found]
-    return Judgement(tuple(hidden), tuple(readable), other=0, other_masked=0)
+    return Judgement(
+        hidden=tuple(len(t.text.spans) if t.trace is Trace.GONE else 0 for t in traces),
+        readable=tuple(int(t.trace.whole) for t in traces),
+        other=0,
+        other_masked=0,
+    )
 
 
 def score_rewritten_text(
@@ -308,7 +305,7 @@ def score_rewritten_text(
     if rewritten is None:
         return score_judgement(gold, None, weights)
     traces = find_traces(description, rewritten, gold, query)
-    return score_judgement(gold, judge_rewriting(gold, traces), weights)
+    return score_judgement(gold, judge_rewriting(traces), weights)
 
 
 def _find_trace(

@@ -71,29 +71,15 @@ class Counts:
         return not self.predicted and not self.gold
 
     @property
-    def precision(self) -> float:
-        """Matched of predicted; 1 if both sets are empty, 0 if only `predicted` is."""
-        return self._share(self.predicted)
-
-    @property
-    def recall(self) -> float:
-        """Matched of gold; 1 if both sets are empty, 0 if only `gold` is."""
-        return self._share(self.gold)
-
-    @property
-    def f1(self) -> float:
-        """2 * matched / (predicted + gold); 1 if both sets are empty."""
-        return 1.0 if self.empty else 2 * self.matched / (self.predicted + self.gold)
-
-    @property
     def prf(self) -> PRF:
-        """Precision, recall and F1."""
-        return PRF(self.precision, self.recall, self.f1)
-
-    def _share(self, size: int) -> float:
+        """Precision, recall and F1: all 1 if both sets are empty, all 0 if only one is."""
         if self.empty:
-            return 1.0
-        return self.matched / size if size else 0.0
+            return PERFECT
+        return PRF(
+            precision=self.matched / self.predicted if self.predicted else 0.0,
+            recall=self.matched / self.gold if self.gold else 0.0,
+            f1=2 * self.matched / (self.predicted + self.gold),
+        )
 
 
 def macro(scores: Sequence[PRF]) -> PRF | None:
@@ -136,18 +122,14 @@ def similarity(a: str, b: str) -> float:
     return 2 * common / (len(a_tokens) + len(b_tokens))
 
 
-def rouge_l_of_texts(predicted: AbstractSet[str], gold: AbstractSet[str]) -> PRF:
-    """Return the mean best similarity from each side: P over predicted, R over gold.
-
-    1 if both sets are empty, 0 if one is. Texts are normalised.
-    """
-    return rouge_l_of_entities({(text, "") for text in predicted}, {(text, "") for text in gold})
-
-
 def rouge_l_of_entities(
     predicted: AbstractSet[tuple[str, str]], gold: AbstractSet[tuple[str, str]]
 ) -> PRF:
-    """Return `rouge_l_of_texts` with similarity 0 for texts of different types."""
+    """Return the mean best similarity from each side: P over predicted, R over gold.
+
+    Entities are (normalised text, type); texts of different types have similarity 0. The result is
+    1 if both sets are empty, 0 if one is.
+    """
     if not predicted and not gold:
         return PERFECT
     if not predicted or not gold:
@@ -219,4 +201,5 @@ def _compare(predicted: frozenset[str] | None, gold: frozenset[str]) -> TextsSco
     if predicted is None:
         return TextsScore(ZERO, ZERO, Counts(gold=len(gold)))
     counts = Counts.of(predicted, gold)
-    return TextsScore(counts.prf, rouge_l_of_texts(predicted, gold), counts)
+    rouge_l = rouge_l_of_entities({(text, "") for text in predicted}, {(text, "") for text in gold})
+    return TextsScore(counts.prf, rouge_l, counts)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RESAMPLES: Final = 4_000
 SEED: Final = 250218545
-_CHUNK: Final = 100
-"""Resamples that are drawn at a time, to bound the memory."""
 
 
 class _Span(NamedTuple):
@@ -159,9 +157,7 @@ def score_spans(
     )
 
 
-def f1_interval(
-    documents: Iterable[Counts], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[float, float] | None:
+def f1_interval(documents: Iterable[Counts]) -> tuple[float, float] | None:
     """Return the 95 % bootstrap interval (percentile) of micro F1, resampling documents.
 
     `documents` are one of the counts of each (`SpanScore.counts`, `overlap`, `tokens`). None for
@@ -176,12 +172,10 @@ def f1_interval(
     # Documents with equal counts are interchangeable: a resample is how often each was drawn.
     distinct = sorted(frequencies)
     shares = np.array([frequencies[counts] for counts in distinct]) / total
-    columns, random = np.array(distinct, np.float64), np.random.default_rng(seed)
-    chunks = (min(_CHUNK, resamples - start) for start in range(0, resamples, _CHUNK))
-    sums = [random.multinomial(total, shares, size=chunk) @ columns for chunk in chunks]
-    matched, size = np.concatenate(sums).T
+    drawn = np.random.default_rng(SEED).multinomial(total, shares, size=RESAMPLES)
+    matched, size = (drawn @ np.array(distinct)).T
     # A resample of empty documents has F1 1.
-    f1 = np.divide(2 * matched, size, out=np.ones(resamples), where=size > 0)
+    f1 = np.divide(2 * matched, size, out=np.ones(RESAMPLES), where=size > 0)
     low, high = np.quantile(f1, [0.025, 0.975])
     return round(float(low), 12), round(float(high), 12)
 

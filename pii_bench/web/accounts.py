@@ -25,7 +25,7 @@ from pii_bench.web.tables import ACCOUNTS, FACTS, SESSIONS, TASKS, TOKENS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import Row, Select
 
     from pii_bench.web.database import Database
 
@@ -58,10 +58,6 @@ class Role(StrEnum):
         return order.index(self) >= order.index(needed)
 
 
-class AccountError(PiiBenchError):
-    """An invalid or taken name, an invalid password, or too many tokens."""
-
-
 @dataclass(frozen=True, slots=True)
 class Account:
     """A person, without the password."""
@@ -78,23 +74,15 @@ class User(Account):
     csrf_token: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A program's token, without its secret."""
-
-    id: int
-    name: str
-
-
 def add_account(database: Database, name: str, role: Role, password: str) -> Account:
     """Create an account.
 
     Raises:
-        AccountError: the name is taken or has characters other than letters, digits and
+        PiiBenchError: the name is taken or has characters other than letters, digits and
             `. _ @ + -`, or the password is too short or too long.
     """
     if not _NAME.fullmatch(name) or name == LOCAL_NAME:
-        raise AccountError(
+        raise PiiBenchError(
             f"the name {name[:60]!r} cannot be taken; allowed: 1 to 60 letters, digits and . _ @ "
             f"+ -, and not {LOCAL_NAME!r}"
         )
@@ -103,7 +91,7 @@ def add_account(database: Database, name: str, role: Role, password: str) -> Acc
         with database.writing() as connection:
             account_id = insert_row(connection, ACCOUNTS, **values, created=time.time())
     except IntegrityError:
-        raise AccountError(f"there is an account {name!r} already") from None
+        raise PiiBenchError(f"there is an account {name!r} already") from None
     return Account(account_id, name, role)
 
 
@@ -111,11 +99,11 @@ def hash_password(password: str) -> str:
     """Hash a password with Argon2id and a random salt.
 
     Raises:
-        AccountError: the password is too short or too long.
+        PiiBenchError: the password is too short or too long.
     """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         allowed = f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters"
-        raise AccountError(f"the password has {len(password)} characters; allowed: {allowed}")
+        raise PiiBenchError(f"the password has {len(password)} characters; allowed: {allowed}")
     return _HASHER.hash(password)
 
 
@@ -123,7 +111,7 @@ def set_password(database: Database, account_id: int, password: str) -> None:
     """Change a password and end all sessions and tokens of the account.
 
     Raises:
-        AccountError: the password is too short or too long.
+        PiiBenchError: the password is too short or too long.
     """
     hashed = hash_password(password)
     database.write(
@@ -137,11 +125,11 @@ def close_account(database: Database, account_id: int) -> None:
     """Close an account: finished tasks stay, open ones become free for others.
 
     Raises:
-        AccountError: it is the last owner's.
+        PiiBenchError: it is the last owner's.
     """
     owners = [account.id for account in list_accounts(database) if account.role is Role.OWNER]
     if owners == [account_id]:
-        raise AccountError("this is the last owner: add another one first")
+        raise PiiBenchError("this is the last owner: add another one first")
     is_open = (TASKS.c.account_id == account_id) & TASKS.c.done.is_(False)
     database.write(
         update(ACCOUNTS).where(ACCOUNTS.c.id == account_id).values(password_hash=None),
@@ -221,23 +209,23 @@ def add_token(database: Database, account: Account, name: str) -> str:
     """Create a token for programs of an account and return it; it cannot be read again.
 
     Raises:
-        AccountError: the name is empty or too long, or there are too many tokens.
+        PiiBenchError: the name is empty or too long, or there are too many tokens.
     """
     if not 1 <= len(name) <= 60:
-        raise AccountError(f"a token's name has {len(name)} characters; allowed: 1 to 60")
+        raise PiiBenchError(f"a token's name has {len(name)} characters; allowed: 1 to 60")
     if len(list_tokens(database, account)) >= _MOST_TOKENS:
-        raise AccountError(f"there are {_MOST_TOKENS} tokens already: delete one first")
+        raise PiiBenchError(f"there are {_MOST_TOKENS} tokens already: delete one first")
     secret = secrets.token_urlsafe(32)
     values = {"account_id": account.id, "name": name, "created": time.time()}
     database.write(insert(TOKENS).values(**values, key=_hash(secret)))
     return secret
 
 
-def list_tokens(database: Database, account: Account) -> Sequence[Token]:
-    """Return the tokens of an account, oldest first."""
-    query = select(TOKENS).where(TOKENS.c.account_id == account.id).order_by(TOKENS.c.id)
+def list_tokens(database: Database, account: Account) -> Sequence[Row[int, str]]:
+    """Return the id and the name of each token of an account, oldest first."""
+    query = select(TOKENS.c.id, TOKENS.c.name).where(TOKENS.c.account_id == account.id)
     with database.reading() as connection:
-        return [Token(row.id, row.name) for row in connection.execute(query)]
+        return connection.execute(query.order_by(TOKENS.c.id)).all()
 
 
 def delete_token(database: Database, account: Account, token_id: int) -> bool:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Body, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from pii_bench.errors import PiiBenchError
 from pii_bench.files import is_encodable
 from pii_bench.scorer.text import tokenize
 from pii_bench.taxonomy import CATEGORIES
@@ -16,7 +17,6 @@ from pii_bench.web import state
 from pii_bench.web.accounts import Role, User
 from pii_bench.web.database import NotThereError
 from pii_bench.web.marks import (
-    AnswerError,
     occurrences,
     parse_choice,
     parse_marks,
@@ -215,7 +215,7 @@ def _clean_answer(
     if task.stage == 2:
         choice = parse_choice(stored.items or (), answer)
         if done and not (choice.necessary and choice.sufficient):
-            raise AnswerError(
+            raise PiiBenchError(
                 "Confirm that each chosen piece is necessary and that together they are enough."
             )
         cleaned = asdict(choice)
@@ -223,7 +223,7 @@ def _clean_answer(
         marks = parse_marks(stored.sample.description, answer)
         uncategorised = sum(mark.category is None for mark in marks)
         if done and uncategorised:
-            raise AnswerError(f"{uncategorised} marked without a category yet.")
+            raise PiiBenchError(f"{uncategorised} marked without a category yet.")
         seen = project.plan.system if answer.get("suggested") and project.plan.suggests else None
         cleaned = {
             "marks": [asdict(mark) for mark in marks],
@@ -231,7 +231,7 @@ def _clean_answer(
             "remark": parse_remark(answer),
         }
     if not is_encodable(cleaned):
-        raise AnswerError("an answer must not have half of a surrogate pair")
+        raise PiiBenchError("an answer must not have half of a surrogate pair")
     return cleaned
 
 
@@ -273,7 +273,7 @@ def task_occurrences(
     text = stored.sample.description
     span = snap(text, start, end)
     if span is None:
-        raise AnswerError("nothing is selected")
+        raise PiiBenchError("nothing is selected")
     return JSONResponse({"span": span, "spans": occurrences(text, span)})
 
 

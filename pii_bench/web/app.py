@@ -49,9 +49,8 @@ def create_app(settings: Settings) -> FastAPI:
     """Return the application of a server and open its database.
 
     Raises:
-        DatabaseError: the database cannot be used.
-        PiiBenchError: other machines can connect, but no owner has an account; the upstream
-            does not exist, or its key is missing.
+        PiiBenchError: the database cannot be used; other machines can connect, but no owner has
+            an account; the upstream does not exist, or its key is missing.
     """
     database = Database(settings.database)
     roles = [account.role for account in list_accounts(database)]

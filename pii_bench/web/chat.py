@@ -52,10 +52,6 @@ _WORD: Final = re.compile(r"[!-~]*")
 _JSON_VALUE: Final = re.compile(r'"(?P<string>(?:[^"\\]|\\.)*)"|(?P<number>-?\d[\d.eE+-]*)')
 
 
-class ChatError(PiiBenchError):
-    """A chat that cannot be masked completely and is not forwarded."""
-
-
 @dataclass(frozen=True, slots=True)
 class Chat:
     """A request whose texts can be masked.
@@ -75,7 +71,7 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
     """Parse a request, without changing it.
 
     Raises:
-        ChatError: it has no user message, content other than text, an unknown field, or text
+        PiiBenchError: it has no user message, content other than text, an unknown field, or text
             where a number or a word is allowed.
     """
     _check(request, "a request", numbers=_NUMBERS, words=_WORDS, others=_OBJECTS | DROPPED)
@@ -87,7 +83,7 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
         _check(bias, "'logit_bias'", numbers=set(tokens))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise ChatError("'messages' must be a list of messages")
+        raise PiiBenchError("'messages' must be a list of messages")
     texts, query = [], ""
     for message in messages:
         own = [_read(holder[key]) for holder, key in _places(message)]
@@ -95,7 +91,7 @@ def read_chat(request: Mapping[str, Any]) -> Chat:
         if own and message["role"] == "user":
             query = _BETWEEN.join(own)
     if not query.strip():
-        raise ChatError("there is no message of the user: what is asked decides what is masked")
+        raise PiiBenchError("there is no message of the user: what is asked decides what is masked")
     texts += [_read(stops[n]) for stops, n in _stops(body)]
     return Chat(body, _BETWEEN.join(texts), query)
 
@@ -186,7 +182,7 @@ def _places(message: object) -> Iterator[_Place]:
     others = {"name", "tool_calls", *_ANSWER_TEXTS}
     message = _check(message, "a message", words={"role", "tool_call_id"}, others=others)
     if message.get("role") not in _ROLES:
-        raise ChatError(f"the role of a message must be one of: {', '.join(_ROLES)}")
+        raise PiiBenchError(f"the role of a message must be one of: {', '.join(_ROLES)}")
     message.pop("name", None)
     for key in _ANSWER_TEXTS:
         value = message.get(key)
@@ -196,14 +192,14 @@ def _places(message: object) -> Iterator[_Place]:
             for part in value:
                 yield _part(part), "text"
         elif value is not None:
-            raise ChatError(f"{key!r} of a message must be text")
+            raise PiiBenchError(f"{key!r} of a message must be text")
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
-        raise ChatError("'tool_calls' of a message must be a list")
+        raise PiiBenchError("'tool_calls' of a message must be a list")
     for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
-            raise ChatError("a tool call must be of a function with arguments")
+            raise PiiBenchError("a tool call must be of a function with arguments")
         _check(call, "a tool call", numbers={"index"}, words={"id", "type"}, others={"function"})
         _check(function, "the function of a tool call", words={"name"}, others={"arguments"})
         yield function, "arguments"
@@ -212,7 +208,7 @@ def _places(message: object) -> Iterator[_Place]:
 def _part(part: object) -> dict[str, Any]:
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind != "text" or not isinstance(part.get("text"), str):
-        raise ChatError("a message holds content other than text, which cannot be masked")
+        raise PiiBenchError("a message holds content other than text, which cannot be masked")
     return _check(part, "a part of a message", others={"type", "text"})
 
 
@@ -224,7 +220,7 @@ def _stops(body: dict[str, Any]) -> Iterator[_Place]:
     if stop is None:
         return
     if not isinstance(stop, list) or not all(isinstance(each, str) for each in stop):
-        raise ChatError("'stop' must be text or a list of texts")
+        raise PiiBenchError("'stop' must be text or a list of texts")
     for place in range(len(stop)):
         yield stop, place
 
@@ -243,19 +239,19 @@ def _check(
     without a space; `others` may have any value.
 
     Raises:
-        ChatError: it has another field, or text in place of a number or a word.
+        PiiBenchError: it has another field, or text in place of a number or a word.
     """
     if not isinstance(value, dict):
-        raise ChatError(f"{what} must be an object")
+        raise PiiBenchError(f"{what} must be an object")
     for key, each in value.items():
         if key not in numbers | words | others:
-            raise ChatError(
+            raise PiiBenchError(
                 f"field {key!r} of {what} is not forwarded: it might hold unmasked text"
             )
         if key in numbers and not isinstance(each, int | float | None):
-            raise ChatError(f"field {key!r} of {what} must be a number, true or false")
+            raise PiiBenchError(f"field {key!r} of {what} must be a number, true or false")
         if key in words and not (each is None or (isinstance(each, str) and _WORD.fullmatch(each))):
-            raise ChatError(f"field {key!r} of {what} must be ASCII text without a space")
+            raise PiiBenchError(f"field {key!r} of {what} must be ASCII text without a space")
     return value
 
 

@@ -43,10 +43,6 @@ _PRAGMAS: Final = (
 )
 
 
-class DatabaseError(PiiBenchError):
-    """A database that cannot be used."""
-
-
 class NotThereError(PiiBenchError):
     """Something that does not exist, or that the user may not see."""
 
@@ -61,7 +57,7 @@ class Database:
         where: path of an SQLite file, which is made if it does not exist, or an SQLAlchemy URL.
 
     Raises:
-        DatabaseError: it cannot be opened, or its schema has another version.
+        PiiBenchError: it cannot be opened, or its schema has another version.
     """
 
     def __init__(self, where: str) -> None:
@@ -73,11 +69,11 @@ class Database:
             with self.writing() as connection:
                 _create(connection)
         except NoSuchModuleError:
-            raise DatabaseError(f"{self}: no driver for {self.url.drivername!r}") from None
+            raise PiiBenchError(f"{self}: no driver for {self.url.drivername!r}") from None
         except ModuleNotFoundError as error:
-            raise DatabaseError(f"{self}: the driver {error.name!r} is not installed") from None
+            raise PiiBenchError(f"{self}: the driver {error.name!r} is not installed") from None
         except DBAPIError as error:
-            raise DatabaseError(f"{self}: {error.orig}") from None
+            raise PiiBenchError(f"{self}: {error.orig}") from None
 
     def __str__(self) -> str:
         return self.url.render_as_string(hide_password=True)
@@ -119,7 +115,7 @@ class Database:
         """Remove all traces of deleted data from the files (only SQLite); other writers wait.
 
         Raises:
-            DatabaseError: a reader still uses the old state.
+            PiiBenchError: a reader still uses the old state.
         """
         if self.file is None:
             return
@@ -128,7 +124,7 @@ class Database:
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
-            raise DatabaseError(f"{self}: is being read, so its log still has the deleted data")
+            raise PiiBenchError(f"{self}: is being read, so its log still has the deleted data")
 
     def close(self) -> None:
         """Release all connections."""
@@ -160,14 +156,14 @@ def _url(where: str) -> URL:
         return make_url(where)
     except ArgumentError:
         # The original message quotes the URL with its password.
-        raise DatabaseError("the database is neither a path nor an SQLAlchemy URL") from None
+        raise PiiBenchError("the database is neither a path nor an SQLAlchemy URL") from None
 
 
 def _engine(url: URL) -> Engine:
     if url.drivername != "sqlite":
         return create_engine(url, pool_size=20, max_overflow=20, hide_parameters=True)
     if not url.database or url.database == ":memory:":
-        raise DatabaseError("a database in memory would lose everything: give the path of a file")
+        raise PiiBenchError("a database in memory would lose everything: give the path of a file")
     with suppress(OSError):  # it exists, or SQLite will report what is wrong
         _make_private(Path(url.database))
     # The parameters hold personal texts, which an error must not show.
@@ -201,7 +197,7 @@ def _create(connection: Connection) -> None:
         return
     version = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == _VERSION_FACT))
     if version != str(VERSION):
-        raise DatabaseError(
+        raise PiiBenchError(
             f"{connection.engine.url.render_as_string(hide_password=True)}: its schema has "
             f"version {version or 'unknown'}; allowed: {VERSION}"
         )
@@ -254,11 +250,11 @@ def _check(path: Path) -> None:
             row = file.execute("SELECT value FROM facts WHERE name = 'schema'").fetchone()
             (integrity,) = file.execute("PRAGMA integrity_check").fetchone()
     except sqlite3.DatabaseError as error:
-        raise DatabaseError(f"{path}: is not a database of pii-bench ({error})") from None
+        raise PiiBenchError(f"{path}: is not a database of pii-bench ({error})") from None
     if row is None or row[0] != str(VERSION):
-        raise DatabaseError(f"{path}: its schema does not have version {VERSION}")
+        raise PiiBenchError(f"{path}: its schema does not have version {VERSION}")
     if integrity != "ok":
-        raise DatabaseError(f"{path}: is damaged ({integrity.splitlines()[0]})")
+        raise PiiBenchError(f"{path}: is damaged ({integrity.splitlines()[0]})")
 
 
 def _copy(source: Path, target: Path, *, force: bool) -> None:
@@ -276,6 +272,6 @@ def _copy(source: Path, target: Path, *, force: bool) -> None:
             os.fsync(file.fileno())
         part.replace(target)
     except sqlite3.Error as error:
-        raise DatabaseError(f"{target}: cannot be written ({error})") from None
+        raise PiiBenchError(f"{target}: cannot be written ({error})") from None
     finally:
         part.unlink(missing_ok=True)

@@ -33,10 +33,6 @@ MOST_MARKS: Final = 5000
 PERSONS: Final = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-class AnswerError(PiiBenchError):
-    """An invalid answer."""
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
     """A marked piece of PII; `parse_marks` reads it as a dictionary.
@@ -116,42 +112,42 @@ def parse_marks(text: str, answer: Mapping[str, Any]) -> tuple[Mark, ...]:
     """Parse the marks of an answer to stage 1, in the order of the text.
 
     Raises:
-        AnswerError: the list or a mark is invalid, or marks overlap.
+        PiiBenchError: the list or a mark is invalid, or marks overlap.
     """
     values = answer.get("marks")
     if not isinstance(values, list) or len(values) > MOST_MARKS:
-        raise AnswerError(f"'marks' must be a list of at most {MOST_MARKS} marks")
+        raise PiiBenchError(f"'marks' must be a list of at most {MOST_MARKS} marks")
     marks = sorted((_parse_mark(text, value) for value in values), key=lambda mark: mark.span)
     for one, other in pairwise(marks):
         if other.start < one.end:
-            raise AnswerError(f"marks overlap at {other.start}")
+            raise PiiBenchError(f"marks overlap at {other.start}")
     return tuple(marks)
 
 
 def _parse_mark(text: str, value: object) -> Mark:
     if not isinstance(value, dict):
-        raise AnswerError("a mark must be an object")
+        raise PiiBenchError("a mark must be an object")
     start, end = value.get("start"), value.get("end")
     if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(text):
-        raise AnswerError(f"a mark must have start and end, inside of 0 to {len(text)}")
+        raise PiiBenchError(f"a mark must have start and end, inside of 0 to {len(text)}")
     if snap(text, start, end) != (start, end):
-        raise AnswerError(f"a mark from {start} to {end} does not cover whole tokens")
+        raise PiiBenchError(f"a mark from {start} to {end} does not cover whole tokens")
     persons, pii_type = value.get("persons"), value.get("type")
     if (
         not isinstance(persons, list | tuple)
         or not persons
         or any(p not in PERSONS for p in persons)
     ):
-        raise AnswerError("the persons of a mark must be letters, A to Z, at least one")
+        raise PiiBenchError("the persons of a mark must be letters, A to Z, at least one")
     if pii_type not in list(PiiType):
-        raise AnswerError(f"the type of a mark must be one of {', '.join(PiiType)}")
+        raise PiiBenchError(f"the type of a mark must be one of {', '.join(PiiType)}")
     category, origin = value.get("category"), value.get("origin", HAND)
     if category is not None and not isinstance(category, str):
-        raise AnswerError("the category of a mark must be a name")
+        raise PiiBenchError("the category of a mark must be a name")
     if category is not None and TYPE_OF_CATEGORY.get(category) != pii_type:
-        raise AnswerError(f"the category of a mark must be one of {pii_type}")
+        raise PiiBenchError(f"the category of a mark must be one of {pii_type}")
     if not isinstance(origin, str) or len(origin) > 200:
-        raise AnswerError("the origin of a mark must be a name of at most 200 characters")
+        raise PiiBenchError("the origin of a mark must be a name of at most 200 characters")
     return Mark(start, end, tuple(sorted(set(persons))), pii_type, category, origin)
 
 
@@ -159,20 +155,20 @@ def parse_choice(items: Sequence[Item], answer: Mapping[str, Any]) -> Choice:
     """Parse an answer to stage 2.
 
     Raises:
-        AnswerError: it is invalid.
+        PiiBenchError: it is invalid.
     """
     needed, persons = answer.get("needed"), answer.get("persons") or {}
     numbers = range(len(items))
     keys = {str(n): n for n in numbers}
     if not isinstance(needed, list) or not all(type(n) is int and n in numbers for n in needed):
-        raise AnswerError(f"'needed' must list numbers of items, 0 to {len(items) - 1}")
+        raise PiiBenchError(f"'needed' must list numbers of items, 0 to {len(items) - 1}")
     if not isinstance(persons, dict) or not all(
         key in keys and value in PERSONS for key, value in persons.items()
     ):
-        raise AnswerError("'persons' must map numbers of items to letters")
+        raise PiiBenchError("'persons' must map numbers of items to letters")
     flags = {key: answer.get(key, False) for key in ("necessary", "sufficient", "ambiguous")}
     if not all(type(flag) is bool for flag in flags.values()):
-        raise AnswerError("necessary, sufficient and ambiguous must be true or false")
+        raise PiiBenchError("necessary, sufficient and ambiguous must be true or false")
     corrected = {keys[key]: value for key, value in persons.items()}
     return Choice(
         tuple(sorted(set(needed))),
@@ -186,11 +182,11 @@ def parse_remark(answer: Mapping[str, Any]) -> str:
     """Return the remark of an answer of either stage.
 
     Raises:
-        AnswerError: it is not a string, or too long.
+        PiiBenchError: it is not a string, or too long.
     """
     remark = answer.get("remark", "")
     if not isinstance(remark, str) or len(remark) > LONGEST_REMARK:
-        raise AnswerError(f"a remark must be text of at most {LONGEST_REMARK:,} characters")
+        raise PiiBenchError(f"a remark must be text of at most {LONGEST_REMARK:,} characters")
     return remark
 
 

@@ -6,7 +6,6 @@ A process of the pool loads a system once and answers batches of texts.
 from __future__ import annotations
 
 import asyncio
-import math
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -208,13 +207,12 @@ class Masker:
                     waiting.answer.set_result(answer)
 
     async def _next_batch(self) -> list[_Waiting]:
-        """Wait for texts, and take as many as a process is to answer together."""
+        """Wait for texts, and take as many as a process is to answer at the same time."""
         batch = [await self._queue.get()]
-        # Smaller batches when few wait, so that no process idles while another has many.
-        share = math.ceil((self.waiting + 1) / (2 * max(1, self._settings.workers)))
-        # Pieces go alone: each is reported when it is read, and whole texts come in between.
-        size = 1 if batch[0].is_piece else min(LARGEST_BATCH, share)
-        batch += [self._queue.get_nowait() for _ in range(size - 1)]
+        # Local models share the processor. Each piece is reported when it is read.
+        if self._recipients != (THIS_MACHINE,) and not batch[0].is_piece:
+            more = min(LARGEST_BATCH - 1, self.waiting)
+            batch += [self._queue.get_nowait() for _ in range(more)]
         return [waiting for waiting in batch if not waiting.answer.cancelled()]
 
     async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
@@ -293,18 +291,11 @@ def _subjects(system: str, text: str) -> Subjects | Failure:
 def _answer(system: str, base_url: str | None, jobs: Sequence[Job]) -> list[Answers | Failure]:
     """Return one answer for each job; a failure affects its own job alone."""
     worker = _worker(system, base_url)
-    # Local models share the processor: running them concurrently gains nothing.
-    is_local = _recipients(system, base_url) == (THIS_MACHINE,)
-    answers = _answer_all(worker.systems, jobs, concurrently=not is_local)
-    return worker.runner.get_loop().run_until_complete(answers)
 
+    async def answers() -> list[Answers | Failure]:
+        return await asyncio.gather(*(_answer_one(worker.systems, job) for job in jobs))
 
-async def _answer_all(
-    systems: Sequence[System], jobs: Sequence[Job], *, concurrently: bool
-) -> list[Answers | Failure]:
-    if concurrently:
-        return await asyncio.gather(*(_answer_one(systems, job) for job in jobs))
-    return [await _answer_one(systems, job) for job in jobs]
+    return worker.runner.get_loop().run_until_complete(answers())
 
 
 async def _answer_one(systems: Sequence[System], job: Job) -> Answers | Failure:

@@ -11,6 +11,7 @@ from sqlalchemy import delete, insert, select, update
 
 from pii_bench.datasets.readings import load_readings, version_of
 from pii_bench.datasets.sample import Entity, Related, Sample, Subject, sample_to_record
+from pii_bench.errors import PiiBenchError
 from pii_bench.ranking.external import HumanAnswer
 from pii_bench.ranking.scores import clusters_of
 from pii_bench.scorer import score_detection, score_query_related
@@ -26,7 +27,6 @@ from pii_bench.web.marks import (
 from pii_bench.web.projects import (
     Plan,
     Project,
-    ProjectError,
     Stages,
     create_project,
     find_sample,
@@ -451,10 +451,10 @@ def human_answers(connection: Connection, project: Project) -> list[HumanAnswer]
     Imported answers, the qualification round and adjudications are left out.
 
     Raises:
-        ProjectError: the dataset has no gold.
+        PiiBenchError: the dataset has no gold.
     """
     if not project.has_gold:
-        raise ProjectError(f"{project.dataset} has no entities of its own to score people against")
+        raise PiiBenchError(f"{project.dataset} has no entities of its own to score people against")
     samples = samples_of(connection, project, practice=False)
     clusters = clusters_of([stored.sample for stored in samples])
     return [
@@ -479,7 +479,7 @@ def import_readings(database: Database, dataset: Dataset) -> Project:
     Only readings of the current version of a sample are imported.
 
     Raises:
-        ProjectError: there are none.
+        PiiBenchError: there are none.
     """
     versions = {sample.id: version_of(sample) for sample in dataset.samples}
     # A version may have been read again: the first reading counts.
@@ -488,7 +488,7 @@ def import_readings(database: Database, dataset: Dataset) -> Project:
         if versions.get(reading.id) == reading.version:
             readings.setdefault((reading.id, reading.reader), reading)
     if not readings:
-        raise ProjectError(f"the repository has no readings of the current {dataset.name}")
+        raise PiiBenchError(f"the repository has no readings of the current {dataset.name}")
     plan = Plan(f"Readings of {dataset.name}", Stages.CHOOSE, annotators=2)
     read = {sample_id for sample_id, _ in readings}
     samples = tuple(sample for sample in dataset.samples if sample.id in read)

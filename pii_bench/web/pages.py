@@ -20,7 +20,6 @@ from pii_bench.runs.mask_text import MaskingError
 from pii_bench.web.accounts import LOCAL_NAME, Role
 from pii_bench.web.database import NotThereError
 from pii_bench.web.masker import BusyError
-from pii_bench.web.security import NotLoggedInError
 from pii_bench.web.tasks import ConflictError
 
 if TYPE_CHECKING:
@@ -84,6 +83,9 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def _on_status(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 401 and request.method == "GET" and _wants_html(request):
+            query = urlencode({"next": request.url.path})
+            return RedirectResponse(f"/login?{query}", 303)
         response = _error(request, error.status_code, str(error.detail))
         response.headers.update(error.headers or {})
         return response
@@ -101,13 +103,6 @@ def add_handlers(app: FastAPI) -> None:
     def _on_own_error(request: Request, error: PiiBenchError) -> Response:
         status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), 400)
         return _error(request, status, str(error))
-
-    @app.exception_handler(NotLoggedInError)
-    def _on_not_logged_in(request: Request, _: NotLoggedInError) -> Response:
-        if request.method == "GET" and _wants_html(request):
-            query = urlencode({"next": request.url.path})
-            return RedirectResponse(f"/login?{query}", 303)
-        return _error(request, 401, "Log in, or send a token: Authorization: Bearer TOKEN.")
 
 
 def _error(request: Request, status: int, message: str) -> Response:

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
 
+from pii_bench.errors import PiiBenchError
 from pii_bench.web import state
 from pii_bench.web.accounts import (
     COOKIE,
     LOCAL_NAME,
     SESSION_SECONDS,
     SHORTEST_PASSWORD,
-    AccountError,
     Role,
     User,
     add_account,
@@ -119,7 +119,7 @@ def change_password(request: Request, user: SessionUser, old: Password, new: Pas
         return _account(request, user, wrong="The old password is wrong.")
     try:
         set_password(database, user.id, new)
-    except AccountError as error:
+    except PiiBenchError as error:
         return _account(request, user, wrong=f"{error}.")
     return RedirectResponse("/login", 303)
 
@@ -131,7 +131,7 @@ def make_token(
     """Make a token and show it once."""
     try:
         token = add_token(state.of(request).database, user, name.strip())
-    except AccountError as error:
+    except PiiBenchError as error:
         return _account(request, user, wrong=f"{error}.")
     return _account(request, user, token=token)
 
@@ -163,7 +163,7 @@ def add_person(
     password = secrets.token_urlsafe(12)
     try:
         add_account(state.of(request).database, name.strip(), role, password)
-    except AccountError as error:
+    except PiiBenchError as error:
         return _people(request, wrong=f"{error}.")
     return _people(request, name=name.strip(), password=password)
 
@@ -183,7 +183,7 @@ def close(request: Request, _: SessionOwner, account_id: int) -> Response:
     _name_of(request, account_id)
     try:
         close_account(state.of(request).database, account_id)
-    except AccountError as error:
+    except PiiBenchError as error:
         return _people(request, wrong=f"{error}.")
     return RedirectResponse("/people", 303)
 

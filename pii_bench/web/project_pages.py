@@ -43,7 +43,6 @@ from pii_bench.web.projects import (
     SHARED_PROJECTS,
     Plan,
     Project,
-    ProjectError,
     Stages,
     admit_member,
     change_project,
@@ -142,7 +141,7 @@ def make_project_of_readings(
 ) -> Response:
     """Create a project from the repository's readings of a dataset."""
     if source not in DATASETS:
-        raise ProjectError("there is no such dataset")
+        raise PiiBenchError("there is no such dataset")
     web = state.of(request)
     project = import_readings(web.database, load_dataset(source))
     SHARED_PROJECTS.add_member(web.database, project.id, user.id)
@@ -159,11 +158,11 @@ def check_system(name: str) -> None:
     """Check that a browser may name a system, which must not be a path or module of the server.
 
     Raises:
-        ProjectError: the name has a colon.
+        PiiBenchError: the name has a colon.
         UnknownNameError: there is no such system.
     """
     if ":" in name:
-        raise ProjectError(f"{name!r} names a file or module: give a system by its plain name")
+        raise PiiBenchError(f"{name!r} names a file or module: give a system by its plain name")
     check_name(name)
 
 
@@ -200,18 +199,18 @@ def _dataset(source: str, file: UploadFile | None, kind: str) -> Dataset:
     """Load a dataset by its name or from an uploaded file."""
     if file is None or not file.filename:
         if source not in DATASETS:
-            raise ProjectError("choose a dataset or a file")
+            raise PiiBenchError("choose a dataset or a file")
         return load_dataset(source)
     if kind not in FORMATS:
-        raise ProjectError(f"the format of a file must be one of {', '.join(FORMATS)}")
+        raise PiiBenchError(f"the format of a file must be one of {', '.join(FORMATS)}")
     name = Path(file.filename)
     if name.suffix.lower() not in _ENDINGS:
-        raise ProjectError(f"the name of a file must end in one of {', '.join(_ENDINGS)}")
+        raise PiiBenchError(f"the name of a file must end in one of {', '.join(_ENDINGS)}")
     stem = _UNSAFE.sub("-", name.stem)[:80].strip(".-") or "file"
     with uploaded(file, f"{stem}{name.suffix.lower()}") as path:
         dataset = load_dataset(str(path) if kind == OURS else f"{kind}:{path}")
     if any(len(sample.description) > MOST_CHARACTERS for sample in dataset.samples):
-        raise ProjectError(f"a text must have at most {MOST_CHARACTERS:,} characters")
+        raise PiiBenchError(f"a text must have at most {MOST_CHARACTERS:,} characters")
     return dataset
 
 
@@ -301,7 +300,7 @@ def change_people(
     elif action == "again":
         restart_qualification(database, project, account)
     else:
-        raise ProjectError("allowed: add, remove, admit, again")
+        raise PiiBenchError("allowed: add, remove, admit, again")
     return RedirectResponse(f"/projects/{project.id}#people", 303)
 
 
@@ -334,7 +333,7 @@ def prepare_suggestions(
     """Start to prepare the missing suggestions."""
     web = state.of(request)
     if not project.plan.system:
-        raise ProjectError("this project has no system")
+        raise PiiBenchError("this project has no system")
     background.add_task(prepare, web.database, web.masker, project)
     return RedirectResponse(f"/projects/{project.id}", 303)
 
@@ -362,7 +361,7 @@ def keep_human(request: Request, _: Owner, project: VisibleProject) -> Response:
     with web.database.reading() as connection:
         answers = human_answers(connection, project)
     if not answers:
-        raise ProjectError("no sample is finished yet")
+        raise PiiBenchError("no sample is finished yet")
     folder = web.settings.results / HUMAN
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / f"{_file_name(project)}.jsonl", to_lines(answers))

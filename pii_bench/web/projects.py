@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pii_bench.web.marks import Mark
 
 MOST_ANNOTATORS: Final = 50
-LONGEST_GUIDELINES: Final = 50_000
 DEFAULT_GUIDELINES: Final = """\
 Stage 1: mark what is personal
 Mark every piece of information about a person in the text: names, numbers, places, employers, \
@@ -69,10 +68,6 @@ class Stages(StrEnum):
         return {Stages.BOTH: (1, 2), Stages.MARK: (1,), Stages.CHOOSE: (2,)}[self]
 
 
-class ProjectError(PiiBenchError):
-    """Invalid settings of a project, or a dataset that does not fit them."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The settings of a project.
@@ -104,12 +99,9 @@ class Plan:
             "a threshold from 0 to 1": 0 <= self.threshold <= 1,
             "0 to 100 samples for qualification": 0 <= self.qualification <= 100,
             "a pass mark from 0 to 1": 0 <= self.pass_mark <= 1,
-            "a system's name of at most 200 characters": len(self.system) <= 200,
-            f"guidelines of at most {LONGEST_GUIDELINES:,} characters": len(self.guidelines)
-            <= LONGEST_GUIDELINES,
         }
         if violated := [rule for rule, holds in allowed.items() if not holds]:
-            raise ProjectError(f"a project must have {' and '.join(violated)}")
+            raise PiiBenchError(f"a project must have {' and '.join(violated)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +150,21 @@ def create_project(database: Database, plan: Plan, dataset: Dataset) -> Project:
     """Create a project of a dataset.
 
     Raises:
-        ProjectError: too few samples fit the stages, the qualification round has no gold, or a
+        PiiBenchError: too few samples fit the stages, the qualification round has no gold, or a
             sample has half of a surrogate pair.
     """
     taken = list(dataset.samples)
     if not is_encodable([sample_to_record(sample) for sample in taken]):
-        raise ProjectError(f"{dataset.name}: a text must not have half of a surrogate pair")
+        raise PiiBenchError(f"{dataset.name}: a text must not have half of a surrogate pair")
     has_gold = any(sample.subjects for sample in taken)
     if plan.stages is not Stages.MARK:
         taken = [sample for sample in taken if sample.query is not None]
     if plan.stages is Stages.CHOOSE:
         taken = [sample for sample in taken if sample.subjects]
     if len(taken) <= plan.qualification:
-        raise ProjectError(f"{len(taken)} samples of {dataset.name} fit: too few for this project")
+        raise PiiBenchError(f"{len(taken)} samples of {dataset.name} fit: too few for this project")
     if plan.qualification and not has_gold:
-        raise ProjectError(f"{dataset.name} has no entities to score a qualification round by")
+        raise PiiBenchError(f"{dataset.name} has no entities to score a qualification round by")
     row = {
         **asdict(plan),
         "name": plan.name.strip(),

@@ -19,9 +19,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pii_bench.errors import MissingKeyError, PiiBenchError, UnknownNameError
 from pii_bench.files import encodable
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS, Protocol, normalise_base_url
-from pii_bench.models.service import safe_code
+from pii_bench.models.service import parse_json, safe_code
 from pii_bench.web import state
-from pii_bench.web.chat import ChatError, ChunkUnmasker, mask_chat, read_chat, unmask_answer
+from pii_bench.web.chat import ChunkUnmasker, mask_chat, read_chat, unmask_answer
 from pii_bench.web.security import CurrentUser
 from pii_bench.web.settings import MOST_CHARACTERS
 
@@ -151,11 +151,10 @@ async def _forward(upstream: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2
 
 
 def _code(content: bytes) -> str:
-    try:
-        error = json.loads(content).get("error") or {}
-        return safe_code(error.get("code"), error.get("type"))
-    except (ValueError, AttributeError, RecursionError):
-        return ""
+    match parse_json(content):
+        case {"error": dict(error)}:
+            return safe_code(error.get("code"), error.get("type"))
+    return ""
 
 
 async def _read(answer: httpx2.Response) -> bytes:
@@ -196,6 +195,6 @@ async def _data(answer: httpx2.Response) -> AsyncIterator[str]:
     """Yield the content of each `data:` event; all providers send one line for each."""
     async for line in answer.aiter_lines():
         if len(line) > _LONGEST_LINE:
-            raise ChatError("a line of the provider's answer is too long")
+            raise PiiBenchError("a line of the provider's answer is too long")
         if line.startswith("data:"):
             yield line.removeprefix("data:").strip()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, RedirectResponse
 
+from pii_bench.errors import PiiBenchError
 from pii_bench.files import read_records
 from pii_bench.ranking.stored import Run, read_runs
 from pii_bench.tasks import Task
@@ -24,7 +25,6 @@ from pii_bench.web.reviews import (
     Kind,
     Pair,
     Review,
-    ReviewError,
     agreement_of,
     create_review,
     find_item,
@@ -90,7 +90,7 @@ def make_review(
     pairs: list[Pair] = []
     for name_of_run in run or ():
         if name_of_run not in runs:
-            raise ReviewError("there is no such run")
+            raise PiiBenchError("there is no such run")
         pairs += islice(_pairs(runs[name_of_run]), limit)
     if file is not None and file.filename:
         with uploaded(file, "file.jsonl") as path:

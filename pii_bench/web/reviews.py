@@ -62,10 +62,6 @@ class Kind(StrEnum):
     BLIND = "blind"
 
 
-class ReviewError(PiiBenchError):
-    """An invalid review or judgement."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A text before and after, in pieces of (text, status); most pieces have an empty status.
@@ -115,20 +111,20 @@ class Judgement:
         """Validate the answers for a kind of review.
 
         Raises:
-            ReviewError: an answer is not allowed, or the judgement is done and lacks one.
+            PiiBenchError: an answer is not allowed, or the judgement is done and lacks one.
         """
         if self.verdict and self.verdict not in VERDICT_WORDS:
-            raise ReviewError(f"the verdict must be one of {', '.join(VERDICT_WORDS)}")
+            raise PiiBenchError(f"the verdict must be one of {', '.join(VERDICT_WORDS)}")
         for score in (self.privacy, self.meaning):
             if score is not None and score not in SCALE:
-                raise ReviewError("privacy and meaning must be 1 to 5")
+                raise PiiBenchError("privacy and meaning must be 1 to 5")
         if len(self.comment) > LONGEST_COMMENT:
-            raise ReviewError(f"a comment must have at most {LONGEST_COMMENT:,} characters")
+            raise PiiBenchError(f"a comment must have at most {LONGEST_COMMENT:,} characters")
         if not is_encodable(self.comment):
-            raise ReviewError("a comment must not have half of a surrogate pair")
+            raise PiiBenchError("a comment must not have half of a surrogate pair")
         answers = [self.verdict or None] if kind is Kind.MASKED else [self.privacy, self.meaning]
         if self.done and None in answers:
-            raise ReviewError("Choose an answer to each question first.")
+            raise PiiBenchError("Choose an answer to each question first.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +222,13 @@ def parse_pairs(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
     """Parse numbered records of texts before and after, of any system.
 
     Raises:
-        ReviewError: a record lacks a key, or a value has the wrong type or half of a
+        PiiBenchError: a record lacks a key, or a value has the wrong type or half of a
             surrogate pair.
     """
     pairs = []
     for line, record in records:
         if not is_encodable(record):
-            raise ReviewError(f"line {line}: a text must not have half of a surrogate pair")
+            raise PiiBenchError(f"line {line}: a text must not have half of a surrogate pair")
         try:
             pairs.append(
                 Pair(
@@ -244,17 +240,16 @@ def parse_pairs(records: Iterable[tuple[int, dict[str, Any]]]) -> list[Pair]:
                 )
             )
         except RecordError as error:
-            raise ReviewError(f"line {line}: {error}") from None
+            raise PiiBenchError(f"line {line}: {error}") from None
     return pairs
 
 
-def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pair]) -> Review:
+def create_review(database: Database, name: str, kind: Kind, pairs: Sequence[Pair]) -> Review:
     """Store a review.
 
     Raises:
-        ReviewError: the name is empty or too long, or there are no pairs.
+        PiiBenchError: the name is empty or too long, or there are no pairs.
     """
-    pairs = list(pairs)
     if kind is Kind.BLIND:
         # Statuses would give away what a system masked.
         pairs = [
@@ -262,9 +257,9 @@ def create_review(database: Database, name: str, kind: Kind, pairs: Iterable[Pai
             for pair in pairs
         ]
     if not name.strip() or len(name) > 200:
-        raise ReviewError("the name of a review must have 1 to 200 characters")
+        raise PiiBenchError("the name of a review must have 1 to 200 characters")
     if not pairs:
-        raise ReviewError("there is nothing to review: no sample has a text before and after")
+        raise PiiBenchError("there is nothing to review: no sample has a text before and after")
     with database.writing() as connection:
         review_id = insert_row(
             connection, REVIEWS, name=name.strip(), kind=kind.value, created=time.time()

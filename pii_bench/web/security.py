@@ -32,10 +32,6 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _BEARER: Final = "bearer "
 
 
-class NotLoggedInError(Exception):
-    """A request without an account for a route that needs one."""
-
-
 def find_user(connection: HTTPConnection) -> User | None:
     """Return the user of the token or of the session, or the local owner; else None."""
     web = state.of(connection)
@@ -93,11 +89,11 @@ def current_user(connection: HTTPConnection) -> User:
     """Return the user of a request.
 
     Raises:
-        NotLoggedInError: the request has no user.
+        HTTPException: 401, the request has no user.
     """
     user: User | None = connection.state.user
     if user is None:
-        raise NotLoggedInError
+        raise HTTPException(401, "Log in, or send a token: Authorization: Bearer TOKEN.")
     return user
 
 

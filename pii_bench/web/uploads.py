@@ -42,6 +42,10 @@ MEGABYTE: Final = 1_000_000
 # Bytes of a page's drawing commands; a frame or a rule takes fewer.
 _MOST_BLANK_BYTES: Final = 2000
 
+_MOST_PAGES: Final = 200
+_MOST_UNPACKED: Final = 100 * MEGABYTE
+"""Size limit of an unpacked DOCX, in bytes."""
+
 MOST_PIXELS: Final = 50_000_000
 """Size limit of an uploaded picture."""
 
@@ -55,23 +59,17 @@ class UploadError(PiiBenchError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for reading one file.
+    """Limits of the process that reads one file.
 
     Attributes:
         seconds: wall-clock time, and processor time.
         memory: bytes of address space beyond those of the process at its start.
-        pages: pages of a PDF.
-        characters: characters of the text.
-        unpacked: bytes of an unpacked DOCX.
         scans: pages of a PDF that are read by OCR.
         scan_seconds: wall-clock time for OCR, besides `seconds`.
     """
 
     seconds: int = 20
     memory: int = 600 * MEGABYTE
-    pages: int = 200
-    characters: int = MOST_CHARACTERS
-    unpacked: int = 100 * MEGABYTE
     scans: int = 20
     scan_seconds: int = 60
 
@@ -158,9 +156,9 @@ def _upload(ending: str, data: bytes, limits: Limits) -> Upload:
     text = upload.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip()
     if not text:
         raise UploadError("there is no text in the file")
-    if len(text) > limits.characters:
+    if len(text) > MOST_CHARACTERS:
         raise UploadError(
-            f"the file has {len(text)} characters; at most {limits.characters} are read"
+            f"the file has {len(text)} characters; at most {MOST_CHARACTERS} are read"
         )
     return Upload(text, upload.notes)
 
@@ -180,8 +178,8 @@ def _read_pdf(data: bytes, limits: Limits) -> Upload:
     if reader.is_encrypted and not reader.decrypt(""):
         raise UploadError("the PDF is protected by a password")
     count = len(reader.pages)
-    if count > limits.pages:
-        raise UploadError(f"the PDF has {count} pages; at most {limits.pages} are read")
+    if count > _MOST_PAGES:
+        raise UploadError(f"the PDF has {count} pages; at most {_MOST_PAGES} are read")
     texts: list[str] = []
     scanned: list[int] = []
     length = 0
@@ -190,9 +188,9 @@ def _read_pdf(data: bytes, limits: Limits) -> Upload:
         if not text and _shows_something(page):
             scanned.append(number)
         length += len(text)
-        if length > limits.characters:
+        if length > MOST_CHARACTERS:
             raise UploadError(
-                f"the PDF has more than {limits.characters} characters, by page {number}"
+                f"the PDF has more than {MOST_CHARACTERS} characters, by page {number}"
             )
         texts.append(text)
     notes = _recognise(data, texts, scanned, limits) if scanned else ()
@@ -298,15 +296,15 @@ def _shows_something(page: PageObject) -> bool:
     return "/XObject" in (page.get("/Resources") or {}) or drawn > _MOST_BLANK_BYTES
 
 
-def _read_docx(data: bytes, limits: Limits) -> Upload:
+def _read_docx(data: bytes, _: Limits) -> Upload:
     from docx import Document
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         size = sum(member.file_size for member in archive.infolist())
-    if size > limits.unpacked:
+    if size > _MOST_UNPACKED:
         raise UploadError(
             f"unpacked the DOCX has {size // MEGABYTE} MB; at most "
-            f"{limits.unpacked // MEGABYTE} are read"
+            f"{_MOST_UNPACKED // MEGABYTE} are read"
         )
     document = Document(io.BytesIO(data))
     lines = _lines(document)

@@ -169,9 +169,8 @@ def agreement_with_others(ballots: Iterable[Ballot], annotator: str) -> Agreemen
     return replace(_agreement(pairs), samples=len(samples), fleiss=None)
 
 
-def agreement_by_pair(ballots: Iterable[Ballot]) -> dict[tuple[str, str], Agreement]:
+def agreement_by_pair(ballots: Sequence[Ballot]) -> dict[tuple[str, str], Agreement]:
     """Return the agreement of each two annotators who share a sample."""
-    ballots = list(ballots)
     result = {}
     for pair in combinations(annotators_of(ballots), 2):
         found = agreement(ballot for ballot in ballots if ballot.annotator in pair)

@@ -141,13 +141,6 @@ def test_subjects_without_entities_keep_their_index() -> None:
     assert score.strict == ONE
 
 
-def test_a_pair_with_nothing_in_common_is_matched() -> None:
-    score = score_detection([[("a", "X")]], [[("b", "X")]])
-
-    assert score.matching == ((0, 0),)
-    assert scores(score) == (NONE,) * 4
-
-
 def test_rouge_l_compares_texts_of_the_same_type_only() -> None:
     gold = [[("Global Health Institute", "ORG"), ("Leeds", "LOC")]]
 

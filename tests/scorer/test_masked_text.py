@@ -214,9 +214,8 @@ VALUES = [
 ]
 
 
-def traces(rewritten: str, query: str = "", related: tuple[str, ...] = ()) -> dict[str, Trace]:
-    gold = GoldTexts(STORY, VALUES, related)
-    found = find_traces(STORY, rewritten, gold, query)
+def traces(rewritten: str, query: str = "") -> dict[str, Trace]:
+    found = find_traces(STORY, rewritten, GoldTexts(STORY, VALUES, []), query)
     return {trace.text.text: trace.trace for trace in found}
 
 

@@ -10,7 +10,6 @@ from pii_bench.scorer.measures import (
     Counts,
     macro,
     micro,
-    rouge_l_of_texts,
     score_masking,
     score_query_related,
     similarity,
@@ -103,7 +102,7 @@ def test_similarity_of_two_texts(a: str, b: str, expected: float) -> None:
 def test_rouge_l_is_the_mean_best_similarity(
     predicted: set[str], gold: set[str], expected: PRF
 ) -> None:
-    score = rouge_l_of_texts(predicted, gold)
+    score = score_query_related(predicted, gold).rouge_l
 
     assert (score.precision, score.recall, score.f1) == pytest.approx(
         (expected.precision, expected.recall, expected.f1)

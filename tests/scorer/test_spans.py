@@ -200,8 +200,8 @@ def test_overlap_is_the_largest_matching(predicted: Spans, gold: Spans) -> None:
 def test_f1_is_symmetric(predicted: Spans, gold: Spans) -> None:
     one, other = score_spans(predicted, gold), score_spans(gold, predicted)
 
-    assert one.overlap.f1 == other.overlap.f1
-    assert one.counts.f1 == other.counts.f1
+    assert one.overlap.prf.f1 == other.overlap.prf.f1
+    assert one.counts.prf.f1 == other.counts.prf.f1
 
 
 @given(any_spans, any_spans)

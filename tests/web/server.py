@@ -41,13 +41,6 @@ class Browser(TestClient):
             self.csrf = match[1]
         return answer.text
 
-    def log_in(self, name: str) -> None:
-        """Log in with the login form."""
-        self.page("/login")
-        form = {"name": name, "password": PASSWORD, "csrf_token": self.csrf}
-        assert self.post("/login", data=form).status_code == 200
-        self.take_token()
-
     def take_token(self) -> None:
         """Send the CSRF token of the home page from now on."""
         self.page("/")

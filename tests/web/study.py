@@ -24,20 +24,16 @@ SCRIPT: Final = "<script>alert(1)</script> & Zoe"
 def record(
     name: str, text: str, entities: list[tuple[str, str, str, str]], needed: list[str]
 ) -> Any:
-    """Return a sample record; entities are (person, text, type, category)."""
-    subjects = []
-    for person in sorted({person for person, *_ in entities}):
-        own = []
-        for owner, value, kind, category in entities:
-            if owner == person:
-                spans = [list(match.span()) for match in re.finditer(re.escape(value), text)]
-                own.append({"text": value, "type": kind, "category": category, "spans": spans})
-        subjects.append({"id": person, "entities": own})
+    """Return a sample record without spans; entities are (person, text, type, category)."""
+    subjects: dict[str, list[Any]] = {}
+    for person, value, kind, category in entities:
+        entity = {"text": value, "type": kind, "category": category}
+        subjects.setdefault(person, []).append(entity)
     return {
         "id": name,
         "description": text,
         "query": "How old is he, and where?",
-        "subjects": subjects,
+        "subjects": [{"id": person, "entities": own} for person, own in subjects.items()],
         "related": [
             {"subject": person, "text": value} for person, value, *_ in entities if value in needed
         ],

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_bench.errors import PiiBenchError
 from pii_bench.masking import unmask
 from pii_bench.runs.mask_text import Answers
 from pii_bench.web.chat import (
-    ChatError,
     ChunkUnmasker,
     StreamUnmasker,
     mask_chat,
@@ -195,7 +195,7 @@ def test_settings_and_descriptions_of_tools_are_forwarded_unchanged() -> None:
 def test_a_chat_that_cannot_be_masked_completely_is_refused(
     request_: dict[str, Any], what: str
 ) -> None:
-    with pytest.raises(ChatError, match=what) as caught:
+    with pytest.raises(PiiBenchError, match=what) as caught:
         read_chat(request_)
 
     assert "secret" not in str(caught.value)

@@ -12,7 +12,7 @@ from sqlalchemy import delete, insert, select, update
 
 from pii_bench.cli import main
 from pii_bench.errors import PiiBenchError
-from pii_bench.web.database import Database, DatabaseError, back_up, restore
+from pii_bench.web.database import Database, back_up, restore
 from pii_bench.web.tables import FACTS
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_a_purge_during_a_read_is_an_error(path: Path, database: Database) -> No
     other.execute("BEGIN")
     other.execute("SELECT * FROM facts").fetchall()
 
-    with pytest.raises(DatabaseError):
+    with pytest.raises(PiiBenchError):
         database.purge()
 
     other.close()
@@ -113,7 +113,7 @@ def test_a_later_schema_is_refused(path: Path, database: Database) -> None:
     with database.writing() as connection:
         connection.execute(update(FACTS).values(value="99"))
 
-    with pytest.raises(DatabaseError, match="version 99; allowed: 1"):
+    with pytest.raises(PiiBenchError, match="version 99; allowed: 1"):
         Database(str(path))
 
 
@@ -128,7 +128,7 @@ def test_a_later_schema_is_refused(path: Path, database: Database) -> None:
     ],
 )
 def test_an_error_about_the_database_hides_its_password(where: str, what: str) -> None:
-    with pytest.raises(DatabaseError, match=what) as caught:
+    with pytest.raises(PiiBenchError, match=what) as caught:
         Database(where)
 
     assert "hidden-password" not in str(caught.value)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from fastapi import Depends
 
+from pii_bench.errors import PiiBenchError
 from pii_bench.web import accounts, security
 from pii_bench.web.accounts import (
     COOKIE,
-    AccountError,
     Role,
     add_account,
     add_token,
@@ -187,13 +187,13 @@ def test_requests_are_limited_per_account(
 
 def test_an_invalid_or_taken_account_name_is_refused(team: Server) -> None:
     for name in ("", "a b", "<b>", "x" * 61, "local", "a\nb"):
-        with pytest.raises(AccountError, match="cannot be taken"):
+        with pytest.raises(PiiBenchError, match="cannot be taken"):
             add_account(team.web.database, name, Role.ANNOTATOR, PASSWORD)
-    with pytest.raises(AccountError, match="already"):
+    with pytest.raises(PiiBenchError, match="already"):
         add_account(team.web.database, "ann", Role.OWNER, PASSWORD)
 
 
 @pytest.mark.parametrize("length", [0, 9, 201])
 def test_a_password_of_the_wrong_length_is_refused(length: int) -> None:
-    with pytest.raises(AccountError, match=f"has {length} characters"):
+    with pytest.raises(PiiBenchError, match=f"has {length} characters"):
         hash_password("x" * length)

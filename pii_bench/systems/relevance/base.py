@@ -110,7 +110,7 @@ class ScoredSample:
         """Return the exact-match F1 of the candidates that reach a threshold."""
         scored = zip(self.texts, self.scores, strict=True)
         chosen = [text for text, score in scored if score >= threshold]
-        return Counts.of(text_set(chosen), text_set(self.needed)).f1
+        return Counts.of(text_set(chosen), text_set(self.needed)).prf.f1
 
 
 def macro_f1(scored: Sequence[ScoredSample], threshold: float) -> float:

@@ -32,7 +32,6 @@ function save(done = false) {
       place.textContent = `Not saved. ${error.message}`;
       place.classList.add("bad");
       if (error.status === 0) timer = setTimeout(() => save(done), 2000);
-      return undefined;
     }
   });
   return waiting;

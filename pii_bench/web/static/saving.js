@@ -30,15 +30,15 @@ export class Saving {
   /** Send changes that were not saved before the page was left, or report a conflict. */
   resume() {
     const kept = JSON.parse(localStorage.getItem(this.key) ?? "null");
-    if (!kept || this.state.closed) return this.forget();
-    if (kept.base === this.version) {
+    if (!kept || this.state.closed) {
+      this.forget();
+    } else if (kept.base === this.version) {
       for (const answer of kept.queue) this.change(answer);
     } else {
       this.queue = kept.queue.slice(-1);
       this.answer = this.queue[0];
       this.refuse("This machine has unsaved changes, but the answer was changed elsewhere.");
     }
-    return undefined;
   }
 
   /** Queue a changed answer. */
