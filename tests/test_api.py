@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,7 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
-from tests.conftest import REPOSITORY
+from tests.cli.command import run_python
 from tests.fakes import FakeModel, fake_system
 from tests.protocol_server import ProtocolServer, completion
 
@@ -248,17 +246,10 @@ def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
     assert (tmp_path / "leaderboard.csv").exists()
 
 
-def python(*arguments: str) -> str:
-    done = subprocess.run(  # noqa: S603 - our own Python
-        [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    return done.stdout
-
-
 def test_importing_the_package_imports_no_heavy_dependency() -> None:
     code = "import pii_bench, sys; print(sorted({'numpy', 'openai', 'scipy'} & set(sys.modules)))"
 
-    assert python("-c", code) == "[]\n"
+    assert run_python("-c", code) == "[]\n"
 
 
 def test_an_unknown_attribute_is_an_error() -> None:
@@ -267,4 +258,4 @@ def test_an_unknown_attribute_is_an_error() -> None:
 
 
 def test_the_package_runs_as_a_module() -> None:
-    assert python("-m", "pii_bench", "--version").strip() == pii_bench.__version__
+    assert run_python("-m", "pii_bench", "--version").strip() == pii_bench.__version__

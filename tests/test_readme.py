@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -27,6 +24,7 @@ from pii_bench.ranking.stored import score_runs
 from pii_bench.systems.catalog import check_name
 from pii_bench.systems.prompted import DEFAULT_VOTES, VOTE_TEMPERATURE
 from tests.builders import read_csv
+from tests.cli.command import run_python
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -273,16 +271,9 @@ def test_examples_in_python_run_and_print_what_is_shown(page: str, tmp_path: Pat
     for block in blocks:
         script = tmp_path / "example.py"
         script.write_text(block, encoding="utf-8")
-        done = subprocess.run(  # noqa: S603 - our own Python and text
-            [sys.executable, str(script)],
-            check=True,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            encoding="utf-8",
-        )
+        output = run_python(str(script), cwd=tmp_path)
         shown = re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE)
-        for told, printed in zip(shown, done.stdout.splitlines(), strict=True):
+        for told, printed in zip(shown, output.splitlines(), strict=True):
             assert re.fullmatch(re.escape(told).replace("…", r"\d+"), printed)
 
 

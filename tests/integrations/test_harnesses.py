@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +18,7 @@ from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.tasks import Status, Task
 from tests.builders import read_lines
-from tests.cli.command import environment
+from tests.cli.command import run_python
 from tests.protocol_server import ProtocolServer, Reply, api_error, completion
 
 if TYPE_CHECKING:
@@ -124,23 +122,11 @@ def needs(package: str, extra: str) -> None:
         pytest.skip(f"{package} is not installed: run `pip install -e '.[{extra}]'`")
 
 
-def run(*command: str, cwd: Path, **variables: str) -> None:
-    done = subprocess.run(  # noqa: S603 -- trusted arguments
-        [sys.executable, "-m", *command],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment(**variables),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def inspect_log(task: Task, model: str, *options: str, cwd: Path, **variables: str) -> Any:
     """Run a task in Inspect; return its log."""
     arguments = ("dataset=demo", "strategy=naive", f"task={task}")
-    run(
-        *("inspect_ai", "eval", f"{FOLDER / 'inspect_ai.py'}@pii_bench"),
+    run_python(
+        *("-m", "inspect_ai", "eval", f"{FOLDER / 'inspect_ai.py'}@pii_bench"),
         *(part for argument in arguments for part in ("-T", argument)),
         *("--model", model, "--display", "plain", *options),
         *("--log-dir", "logs", "--log-format", "json"),
@@ -171,8 +157,8 @@ def lm_eval_scores(
     server: ProtocolServer, task: Task, folder: Path
 ) -> tuple[Scores, dict[str, float]]:
     name = f"pii_bench_{task.name.lower()}"
-    run(
-        *("lm_eval", "run", "--model", "local-chat-completions", "--apply_chat_template"),
+    run_python(
+        *("-m", "lm_eval", "run", "--model", "local-chat-completions", "--apply_chat_template"),
         *("--model_args", f"model={MODEL},base_url={server.url}/v1/chat/completions"),
         *("--include_path", str(FOLDER / "lm_eval"), "--tasks", name),
         *("--metadata", json.dumps({"dataset": "demo"})),
