@@ -42,6 +42,10 @@ def test_a_run_of_a_named_system_has_a_row_for_each_task(tmp_path: Path) -> None
     assert {(row.scored, row.gold) for row in rows} == {(3, 3)}
     assert (tmp_path / "runs" / "gold" / "none" / "demo.jsonl").exists()
 
+    ranked = pii_bench.leaderboard(tmp_path)
+    assert {row.source for row in ranked} == {Source.RUN, Source.PUBLISHED}
+    assert (tmp_path / "leaderboard.csv").exists()
+
 
 def test_systems_and_datasets_can_be_passed_as_objects(tmp_path: Path) -> None:
     model = FakeModel()
@@ -216,34 +220,16 @@ def test_a_text_is_masked_in_one_call_also_in_the_event_loop_of_a_notebook() -> 
     assert masked() == asyncio.run(cell()) == "I am <Full Name>. Write to me."
 
 
-def answers(folder: Path, **answer: object) -> Path:
-    """Write the same answer to every sample of demo."""
-    demo = pii_bench.load_dataset("demo").samples
-    return write_lines(folder / "mine.jsonl", [{"id": each.id, **answer} for each in demo])
-
-
-def test_predictions_are_scored(tmp_path: Path) -> None:
-    (row,) = pii_bench.score(answers(tmp_path, related=[]), pii_bench.load_dataset("demo"))
-
-    assert (row.task, row.model) == (Task.QUERY_RELATED, "mine")
-
-
 def test_predictions_without_types_have_no_typed_metrics(tmp_path: Path) -> None:
-    path = answers(tmp_path, subjects=[[{"text": "Ann", "type": None}]])
+    demo = pii_bench.load_dataset("demo")
+    untyped = [[{"text": "Ann", "type": None}]]
+    answers = [{"id": sample.id, "subjects": untyped} for sample in demo.samples]
 
-    (row,) = pii_bench.score(path, "demo")
+    (row,) = pii_bench.score(write_lines(tmp_path / "mine.jsonl", answers), demo)
 
+    assert (row.task, row.model) == (Task.DETECTION, "mine")
     assert "strict_f1" not in row.metrics
     assert row.rank is None
-
-
-def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
-    pii_bench.run("gold+none", "demo", results=tmp_path)
-
-    rows = pii_bench.leaderboard(tmp_path)
-
-    assert {row.source for row in rows} == {Source.RUN, Source.PUBLISHED}
-    assert (tmp_path / "leaderboard.csv").exists()
 
 
 def test_importing_the_package_imports_no_heavy_dependency() -> None:
