@@ -12,20 +12,20 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
-from pii_bench.runs.progress import Progress
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
 from tests.cli.command import run_python
-from tests.fakes import FakeModel, fake_system
-from tests.protocol_server import ProtocolServer, completion
+from tests.fakes import FakeModel, RecordingProgress, fake_system
+from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from tests.protocol_server import ProtocolServer
 
 ALL_OK = {status: float(status is Status.OK) for status in Status}
 
@@ -125,18 +125,8 @@ def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
     assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
 
 
-class Notes(Progress):
-    """Keeps the notes of a run."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, what: str) -> None:
-        self.notes.append(what)
-
-
 def test_an_exception_of_a_system_is_a_wrong_answer_that_is_reported(tmp_path: Path) -> None:
-    fails, progress = Mine(Task.DETECTION, RuntimeError("boom")), Notes()
+    fails, progress = Mine(Task.DETECTION, RuntimeError("boom")), RecordingProgress()
 
     (row,) = pii_bench.run([fails], "demo", results=tmp_path, progress=progress)
 
@@ -199,13 +189,14 @@ def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:
         pii_bench.mask("I am Ann Lee.", "Who?", systems, options=SystemOptions())
 
 
-def test_systems_of_a_chat_model_mask_one_text_after_another() -> None:
-    with ProtocolServer() as server:
-        server.script(completion('Subject1{"Ann": "PER"}\n### Answer: []'))
-        options = SystemOptions(model=ModelOptions(base_url=f"{server.url}/v1"))
-        systems = build_systems("openai/m", options)
+def test_systems_of_a_chat_model_mask_one_text_after_another(
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(completion('Subject1{"Ann": "PER"}\n### Answer: []'))
+    options = SystemOptions(model=ModelOptions(base_url=f"{protocol_server.url}/v1"))
+    systems = build_systems("openai/m", options)
 
-        masked = [pii_bench.mask("I am Ann.", "Who?", systems).text for _ in range(2)]
+    masked = [pii_bench.mask("I am Ann.", "Who?", systems).text for _ in range(2)]
 
     assert masked == ["I am <Person>."] * 2
 

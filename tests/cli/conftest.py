@@ -18,15 +18,14 @@ from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
 from pii_bench.tasks import Task
 from tests.batch_server import Item
 from tests.builders import read_csv, write_lines
-from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.strategies import Output, Prompt
     from tests.batch_server import BatchServer, StoredJob
-    from tests.protocol_server import ReceivedRequest, Reply
+    from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 Capsys: TypeAlias = pytest.CaptureFixture[str]
 
@@ -40,12 +39,6 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in (CUSTOM_ENDPOINT_KEY, *(p.key_variable for p in PROVIDERS.values())):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def protocol_server() -> Iterator[ProtocolServer]:
-    with ProtocolServer() as server:
-        yield server
 
 
 @pytest.fixture
