@@ -328,66 +328,52 @@ def _details(row: Row) -> dict[str, str]:
 
 
 def identify(card: SystemCard) -> dict[str, Any]:
-    """Return the object `model_info` for the model of a system's card."""
+    """Return the object `model_info` for the model of a system's card.
+
+    The availability of weights is `open_weights` or unknown: results do not show that they are
+    closed.
+    """
     from pii_bench.models.local import WEIGHTS
 
     provider, slash, name = card.model.partition("/")
-    here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
+    model_id, availability = card.model, UNKNOWN
+    deployment = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
+    known: dict[str, Any] = {}
     if not slash:
         developer = PROJECT if card.model in _TAGGERS | {GOLD} else UNKNOWN
-        opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
-        return _model_info(f"{developer}/{card.model}", card, here, opened)
-    if provider == REPLAY:
+        model_id = f"{developer}/{card.model}"
+        availability = "open_weights" if card.model in _TAGGERS else UNKNOWN
+    elif provider == REPLAY:
         # The model that wrote the answers is unknown.
-        return _model_info(f"{UNKNOWN}/{name}", card)
-    if provider == LOCAL:
+        model_id, deployment = f"{UNKNOWN}/{name}", UNKNOWN
+    elif provider == LOCAL:
+        model_id = f"{UNKNOWN}/{name}"
         # A user's file may have the same name as the packaged weights.
         weights = WEIGHTS.get(name)
-        packaged = weights and card.settings.get("weights") == f"sha256:{weights.sha256}"
-        opened = "open_weights" if packaged else UNKNOWN
+        if weights and card.settings.get("weights") == f"sha256:{weights.sha256}":
+            availability = "open_weights"
         engine, _, version = str(card.settings.get("runtime", "")).partition(" ")
-        return _model_info(f"{UNKNOWN}/{name}", card, here, opened, engine=(engine, version))
-    if provider not in PROVIDERS:
-        return _model_info(card.model, card, here)
-    if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
-        return _model_info(card.model, card, "externally_managed", platform=provider)
-    # On another server, `@host` follows the model's name.
-    name = name.rpartition("@")[0] or name
-    known = find_card(provider, name)
-    opened = "open_weights" if known is not None and known.needs_base_url else UNKNOWN
-    # Such servers use the names of Hugging Face, which begin with the developer.
-    return _model_info(name if "/" in name else f"{UNKNOWN}/{name}", card, here, opened)
-
-
-def _model_info(
-    model_id: str,
-    card: SystemCard,
-    deployment: str = UNKNOWN,
-    availability: str = UNKNOWN,
-    *,
-    platform: str = "",
-    engine: tuple[str, str] = ("", ""),
-) -> dict[str, Any]:
-    """Return the object `model_info` of a model.
-
-    Args:
-        model_id: `developer/name`; the name may contain slashes.
-        card: of the system.
-        deployment: `self_deployed`, `externally_managed` or `unknown`.
-        availability: `open_weights` or `unknown`: results do not show that weights are closed.
-        platform: the provider; empty if there was none, or it is unknown.
-        engine: name and version of the runtime on this machine; an empty version if unknown.
-    """
-    info: dict[str, Any] = {"name": card.model, "id": model_id}
+        if version:
+            known["inference_engine"] = {"name": engine, "version": version}
+    elif provider in PROVIDERS:
+        if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
+            deployment, known["inference_platform"] = "externally_managed", provider
+        else:
+            # On another server, `@host` follows the model's name.
+            name = name.rpartition("@")[0] or name
+            listed = find_card(provider, name)
+            if listed is not None and listed.needs_base_url:
+                availability = "open_weights"
+            # Such servers use the names of Hugging Face, which begin with the developer.
+            model_id = name if "/" in name else f"{UNKNOWN}/{name}"
     developer = model_id.partition("/")[0]
-    if developer != UNKNOWN:
-        info["developer"] = developer
-    if platform:
-        info["inference_platform"] = platform
-    if engine[1]:
-        info["inference_engine"] = {"name": engine[0], "version": engine[1]}
-    info["additional_details"] = {
-        "deployment_type": deployment,
-        "model_availability": availability,
+    return {
+        "name": card.model,
+        "id": model_id,
+        **({} if developer == UNKNOWN else {"developer": developer}),
+        **known,
+        "additional_details": {
+            "deployment_type": deployment,
+            "model_availability": availability,
+        },
     }
-    return info
