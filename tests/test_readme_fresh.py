@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.cli.command import environment
 from tests.conftest import REPOSITORY
 from tests.protocol_server import completion
 
@@ -32,12 +33,10 @@ def bash(script: str, folder: Path, **variables: str) -> str:
     Returns:
         Standard output.
     """
-    keys = {name for name in os.environ if name.endswith("_API_KEY")}
-    ours = {name: value for name, value in os.environ.items() if name not in keys}
     done = subprocess.run(  # noqa: S603 - the README's own lines
         ["/bin/bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
-        env=ours | variables,
+        env=environment(**variables),
         capture_output=True,
         text=True,
         check=False,
@@ -55,7 +54,7 @@ def test_the_lines_of_the_command_run_in_order(tmp_path: Path) -> None:
     ours = [line for line in lines if line.startswith(("pii-bench ", "echo "))]
     path = f"{command.parent}:{os.environ['PATH']}"
 
-    output = bash("\n".join(ours), tmp_path, PATH=path, PYTHONPATH=str(REPOSITORY))
+    output = bash("\n".join(ours), tmp_path, PATH=path)
 
     assert [line.split()[:2] for line in ours if "pii-bench" in line.split()[0]] == [
         ["pii-bench", "run"],
