@@ -35,6 +35,13 @@ def store(answers: Mapping[str, str | list[str] | Failure], model: str, prompt: 
     store_run(RUNS, load_dataset("demo"), prompt, answers, model=model)
 
 
+def store_right_detection() -> None:
+    """Let both models detect rightly."""
+    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
+    for model in ("fake/one", "fake/two"):
+        store(detection, model, "detection")
+
+
 def tables(output: str) -> list[list[list[str]]]:
     """Return the cells of each table without its header."""
     return [table_lines(block)[1:] for block in output.split("\n\n") if block.startswith("|")]
@@ -103,9 +110,7 @@ def test_the_lines_as_json_have_all_digits(capsys: Capsys) -> None:
 
 
 def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
-    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
-    for model in ("fake/one", "fake/two"):
-        store(detection, model, "detection")
+    store_right_detection()
 
     assert compare("fake/one", "fake/two") == 0
 
@@ -165,9 +170,7 @@ def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
 
 
 def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys) -> None:
-    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
-    for model in ("fake/one", "fake/two"):
-        store(detection, model, "detection")
+    store_right_detection()
     manifest = RUNS / "fake--two" / "detection" / "demo.run.json"
     text = manifest.read_text(encoding="utf-8")
     manifest.write_text(text.replace('"names_subjects": true', '"names_subjects": false'))
