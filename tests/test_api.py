@@ -17,7 +17,6 @@ from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
-from tests.cli.command import run_python
 from tests.fakes import FakeModel, RecordingProgress, fake_system
 from tests.protocol_server import completion
 
@@ -223,16 +222,6 @@ def test_predictions_without_types_have_no_typed_metrics(tmp_path: Path) -> None
     assert row.rank is None
 
 
-def test_importing_the_package_imports_no_heavy_dependency() -> None:
-    code = "import pii_bench, sys; print(sorted({'numpy', 'openai', 'scipy'} & set(sys.modules)))"
-
-    assert run_python("-c", code) == "[]\n"
-
-
 def test_an_unknown_attribute_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'ruin'"):
         _ = pii_bench.ruin
-
-
-def test_the_package_runs_as_a_module() -> None:
-    assert run_python("-m", "pii_bench", "--version").strip() == pii_bench.__version__
