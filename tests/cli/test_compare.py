@@ -8,7 +8,8 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from tests.cli.conftest import detection_answer, related_answer, table_lines
+from pii_bench.prompting.targets import detection_answer, related_answer
+from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
