@@ -137,8 +137,12 @@ class OpenAIBatches(FileBatches):
         return Reply(body={"object": "list", "data": data, "has_more": more, "last_id": last})
 
     def describe(self, job: StoredJob) -> dict[str, Any]:
-        ended = self.ended(job)
-        described = {
+        ended, failed = self.ended(job), self.final == "failed"
+        good, bad, output, errors = (0, 0, None, None)
+        if ended and not failed:
+            good, bad, output, errors = self.write_results(job)
+        error = {"code": self.outcome(0).code, "message": "refused", "line": 1, "param": None}
+        return {
             "id": job.id,
             "object": "batch",
             "endpoint": "/v1/chat/completions",
@@ -147,18 +151,10 @@ class OpenAIBatches(FileBatches):
             "created_at": int(job.created),
             "metadata": job.metadata,
             "status": (self.final or "completed") if ended else "in_progress",
-            "request_counts": {"total": len(job.requests), "completed": 0, "failed": 0},
-        }
-        if not ended:
-            return described
-        if self.final == "failed":
-            error = {"code": self.outcome(0).code, "message": "refused", "line": 1, "param": None}
-            return described | {"errors": {"object": "list", "data": [error]}}
-        good, bad, output, errors = self.write_results(job)
-        return described | {
             "request_counts": {"total": len(job.requests), "completed": good, "failed": bad},
             "output_file_id": output,
             "error_file_id": errors,
+            "errors": {"object": "list", "data": [error]} if ended and failed else None,
         }
 
 

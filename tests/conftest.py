@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from hypothesis import settings
 
+from tests.protocol_server import ProtocolServer
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 GOLDEN: Final = REPOSITORY / "tests" / "golden"
@@ -38,6 +40,12 @@ def assert_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert actual == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture
+def protocol_server() -> Iterator[ProtocolServer]:
+    with ProtocolServer() as server:
+        yield server
 
 
 @pytest.fixture

@@ -64,6 +64,7 @@ class RecordingProgress(Progress):
         self.start: tuple[int, int] | None = None
         self.failed: list[bool] = []
         self.waits: list[tuple[int, int]] = []
+        self.notes: list[str] = []
 
     def started(self, done: int, total: int) -> None:
         self.start = done, total
@@ -73,3 +74,6 @@ class RecordingProgress(Progress):
 
     def waiting(self, *, finished: int, total: int) -> None:
         self.waits.append((finished, total))
+
+    def note(self, what: str) -> None:
+        self.notes.append(what)

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +12,19 @@ from pii_bench.errors import PiiBenchError
 from pii_bench.models.catalog import ModelOptions
 from pii_bench.ranking.rows import Source
 from pii_bench.runs.mask_text import MaskingError
-from pii_bench.runs.progress import Progress
 from pii_bench.systems.base import SystemCard
 from pii_bench.systems.catalog import SystemOptions, build_systems
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import sample_record, write_lines
-from tests.conftest import REPOSITORY
-from tests.fakes import FakeModel, fake_system
-from tests.protocol_server import ProtocolServer, completion
+from tests.fakes import FakeModel, RecordingProgress, fake_system
+from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pii_bench.datasets.sample import Sample
+    from tests.protocol_server import ProtocolServer
 
 ALL_OK = {status: float(status is Status.OK) for status in Status}
 
@@ -43,6 +40,10 @@ def test_a_run_of_a_named_system_has_a_row_for_each_task(tmp_path: Path) -> None
     assert all(row.source is Source.RUN for row in rows)
     assert {(row.scored, row.gold) for row in rows} == {(3, 3)}
     assert (tmp_path / "runs" / "gold" / "none" / "demo.jsonl").exists()
+
+    ranked = pii_bench.leaderboard(tmp_path)
+    assert {row.source for row in ranked} == {Source.RUN, Source.PUBLISHED}
+    assert (tmp_path / "leaderboard.csv").exists()
 
 
 def test_systems_and_datasets_can_be_passed_as_objects(tmp_path: Path) -> None:
@@ -123,18 +124,8 @@ def test_a_system_without_a_prompt_is_named_by_its_task(tmp_path: Path) -> None:
     assert {row.task for row in ranked if row.model == "mine"} == {row.task for row in rows}
 
 
-class Notes(Progress):
-    """Keeps the notes of a run."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, what: str) -> None:
-        self.notes.append(what)
-
-
 def test_an_exception_of_a_system_is_a_wrong_answer_that_is_reported(tmp_path: Path) -> None:
-    fails, progress = Mine(Task.DETECTION, RuntimeError("boom")), Notes()
+    fails, progress = Mine(Task.DETECTION, RuntimeError("boom")), RecordingProgress()
 
     (row,) = pii_bench.run([fails], "demo", results=tmp_path, progress=progress)
 
@@ -197,13 +188,14 @@ def test_options_apply_only_to_named_systems(tmp_path: Path) -> None:
         pii_bench.mask("I am Ann Lee.", "Who?", systems, options=SystemOptions())
 
 
-def test_systems_of_a_chat_model_mask_one_text_after_another() -> None:
-    with ProtocolServer() as server:
-        server.script(completion('Subject1{"Ann": "PER"}\n### Answer: []'))
-        options = SystemOptions(model=ModelOptions(base_url=f"{server.url}/v1"))
-        systems = build_systems("openai/m", options)
+def test_systems_of_a_chat_model_mask_one_text_after_another(
+    protocol_server: ProtocolServer,
+) -> None:
+    protocol_server.script(completion('Subject1{"Ann": "PER"}\n### Answer: []'))
+    options = SystemOptions(model=ModelOptions(base_url=f"{protocol_server.url}/v1"))
+    systems = build_systems("openai/m", options)
 
-        masked = [pii_bench.mask("I am Ann.", "Who?", systems).text for _ in range(2)]
+    masked = [pii_bench.mask("I am Ann.", "Who?", systems).text for _ in range(2)]
 
     assert masked == ["I am <Person>."] * 2
 
@@ -218,53 +210,18 @@ def test_a_text_is_masked_in_one_call_also_in_the_event_loop_of_a_notebook() -> 
     assert masked() == asyncio.run(cell()) == "I am <Full Name>. Write to me."
 
 
-def answers(folder: Path, **answer: object) -> Path:
-    """Write the same answer to every sample of demo."""
-    demo = pii_bench.load_dataset("demo").samples
-    return write_lines(folder / "mine.jsonl", [{"id": each.id, **answer} for each in demo])
-
-
-def test_predictions_are_scored(tmp_path: Path) -> None:
-    (row,) = pii_bench.score(answers(tmp_path, related=[]), pii_bench.load_dataset("demo"))
-
-    assert (row.task, row.model) == (Task.QUERY_RELATED, "mine")
-
-
 def test_predictions_without_types_have_no_typed_metrics(tmp_path: Path) -> None:
-    path = answers(tmp_path, subjects=[[{"text": "Ann", "type": None}]])
+    demo = pii_bench.load_dataset("demo")
+    untyped = [[{"text": "Ann", "type": None}]]
+    answers = [{"id": sample.id, "subjects": untyped} for sample in demo.samples]
 
-    (row,) = pii_bench.score(path, "demo")
+    (row,) = pii_bench.score(write_lines(tmp_path / "mine.jsonl", answers), demo)
 
+    assert (row.task, row.model) == (Task.DETECTION, "mine")
     assert "strict_f1" not in row.metrics
     assert row.rank is None
-
-
-def test_the_leaderboard_is_written_and_ranked(tmp_path: Path) -> None:
-    pii_bench.run("gold+none", "demo", results=tmp_path)
-
-    rows = pii_bench.leaderboard(tmp_path)
-
-    assert {row.source for row in rows} == {Source.RUN, Source.PUBLISHED}
-    assert (tmp_path / "leaderboard.csv").exists()
-
-
-def python(*arguments: str) -> str:
-    done = subprocess.run(  # noqa: S603 - our own Python
-        [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    return done.stdout
-
-
-def test_importing_the_package_imports_no_heavy_dependency() -> None:
-    code = "import pii_bench, sys; print(sorted({'numpy', 'openai', 'scipy'} & set(sys.modules)))"
-
-    assert python("-c", code) == "[]\n"
 
 
 def test_an_unknown_attribute_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'ruin'"):
         _ = pii_bench.ruin
-
-
-def test_the_package_runs_as_a_module() -> None:
-    assert python("-m", "pii_bench", "--version").strip() == pii_bench.__version__

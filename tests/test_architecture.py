@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from pii_bench.cli import main
+from tests.cli.command import run_python
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from types import FrameType
 
 _PACKAGE: Final = REPOSITORY / "pii_bench"
 
@@ -71,17 +74,43 @@ def test_packages_import_only_downwards() -> None:
     assert upwards == []
 
 
+def called_files(*arguments: str) -> list[str]:
+    """Run a command; return the files of the package that it calls, not those it only imports."""
+    package = str(_PACKAGE)
+    called: set[str] = set()
+
+    def is_importing(frame: FrameType | None) -> bool:
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "<module>" and code.co_filename.startswith(package):
+                return True
+            frame = frame.f_back
+        return False
+
+    def record(frame: FrameType, event: str, _: Any) -> None:
+        path = frame.f_code.co_filename
+        is_new_call = event == "call" and path.startswith(package) and path not in called
+        if is_new_call and not is_importing(frame):
+            called.add(path)
+
+    threading.setprofile(record)
+    sys.setprofile(record)
+    try:
+        main(arguments)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return sorted(str(Path(path).relative_to(_PACKAGE)) for path in called)
+
+
 def test_a_run_of_the_default_system_calls_at_most_45_files(tmp_path: Path) -> None:
-    arguments = ["run", "--dataset", "all", "--limit", "1", "--results", str(tmp_path)]
+    arguments = ("run", "--dataset", "all", "--limit", "1", "--results", str(tmp_path))
+    # In a fresh process, which has cached nothing.
+    code = "import json, sys; from tests.test_architecture import called_files as called; "
+    code += "print(json.dumps(called(*sys.argv[1:])))"
 
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-m", "tests.called_files", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    output = run_python("-c", code, *arguments, cwd=REPOSITORY)
 
-    called = json.loads(done.stdout.splitlines()[-1])
+    called = json.loads(output.splitlines()[-1])
     assert {"cli/run.py", "runs/run.py", "systems/encoder/reader.py"} <= set(called)
     assert len(called) <= 45

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +10,7 @@ from pii_bench.files import sha256_of
 from pii_bench.prompting.strategies import DETECTION, STRATEGIES, load_prompt
 from pii_bench.ranking.external import published_rows
 from pii_bench.systems.relevance.base import read_thresholds
+from tests.cli.command import run_python
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -49,39 +47,23 @@ print(json.dumps({
 """
 
 
-def python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if path is not None:
-        environment["PYTHONPATH"] = str(path)
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and arguments
-        [sys.executable, *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel of this checkout in it."""
     folder = tmp_path_factory.mktemp("wheel")
     build = ("-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder))
-    python(*build, cwd=REPOSITORY)
+    run_python(*build, cwd=REPOSITORY)
     (wheel,) = folder.glob("*.whl")
     target = folder / "installed"
     install = ("--no-deps", "--no-index", "--target", str(target))
-    python("-m", "pip", "install", "--quiet", *install, str(wheel), cwd=folder)
+    run_python("-m", "pip", "install", "--quiet", *install, str(wheel), cwd=folder)
     return target
 
 
 @pytest.fixture(scope="module")
 def loaded(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
-        python("-c", _LOAD, cwd=tmp_path_factory.mktemp("elsewhere"), path=installed)
+        run_python("-c", _LOAD, cwd=tmp_path_factory.mktemp("elsewhere"), PYTHONPATH=str(installed))
     )
     return found
 
@@ -119,7 +101,7 @@ def test_an_installed_package_has_the_command(installed: Path, tmp_path: Path) -
 
     assert "pii-bench = pii_bench.cli:main" in (metadata / "entry_points.txt").read_text()
     code = "from pii_bench.cli import main; main(['leaderboard'])"
-    assert "published" in python("-c", code, cwd=tmp_path, path=installed)
+    assert "published" in run_python("-c", code, cwd=tmp_path, PYTHONPATH=str(installed))
 
 
 def test_tests_are_not_installed(installed: Path) -> None:

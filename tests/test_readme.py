@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
+import shutil
+from statistics import mean
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -27,6 +26,7 @@ from pii_bench.ranking.stored import score_runs
 from pii_bench.systems.catalog import check_name
 from pii_bench.systems.prompted import DEFAULT_VOTES, VOTE_TEMPERATURE
 from tests.builders import read_csv
+from tests.cli.command import run_python
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ PAGES: Final = "\n".join(
     [README, *(p.read_text(encoding="utf-8") for p in sorted((REPOSITORY / "docs").glob("*.md")))]
 )
 MAKEFILE: Final = read("Makefile")
+TUNING: Final = REPOSITORY / "results" / "fine-tuning"
 
 
 def row(option: str) -> str:
@@ -258,13 +259,6 @@ def test_the_shares_of_readable_and_hidden_values_are_the_measured_ones(
     assert f"| {line} | {shares} |" in README
 
 
-def test_the_figures_on_presidio_research_are_those_of_its_file() -> None:
-    rows = read_csv(REPOSITORY / "results/spans.csv")
-    f1 = {row["model"]: float(row["f1"]) for row in rows if row["slice"] == "all"}
-
-    assert f"exact F1 {f1['encoder']:.3f}, {f1['presidio']:.3f};" in README
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/masking.md", "docs/extending.md"])
 def test_examples_in_python_run_and_print_what_is_shown(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
@@ -273,16 +267,9 @@ def test_examples_in_python_run_and_print_what_is_shown(page: str, tmp_path: Pat
     for block in blocks:
         script = tmp_path / "example.py"
         script.write_text(block, encoding="utf-8")
-        done = subprocess.run(  # noqa: S603 - our own Python and text
-            [sys.executable, str(script)],
-            check=True,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            encoding="utf-8",
-        )
+        output = run_python(str(script), cwd=tmp_path)
         shown = re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE)
-        for told, printed in zip(shown, done.stdout.splitlines(), strict=True):
+        for told, printed in zip(shown, output.splitlines(), strict=True):
             assert re.fullmatch(re.escape(told).replace("…", r"\d+"), printed)
 
 
@@ -299,6 +286,8 @@ def test_the_figures_of_detectors_on_presidio_research_are_those_of_results() ->
         shown = [cell.partition(" ")[0] for cell in cells.split(" | ")]
         assert gold == whole["gold"]
         assert shown == [f"{float(each):.3f}" if each else "-" for each in figures]
+    f1 = {model: float(row["f1"]) for (model, part), row in rows.items() if part == "all"}
+    assert f"exact F1 {f1['encoder']:.3f}, {f1['presidio']:.3f};" in README
 
 
 def test_the_figures_of_ablations_are_those_of_results() -> None:
@@ -346,3 +335,56 @@ def _run_of(system: str, metric: str) -> tuple[str, str, str]:
     if metric == "ent_f1":
         return model, "detection", "detection"
     return model, strategy or model, "query-related" if metric == "f1" else "masking"
+
+
+def test_the_page_on_frontier_quotes_the_set() -> None:
+    samples = {sample.id: sample for sample in load_dataset("frontier").samples}
+    quoted = re.findall(
+        r"^## (\S+)\n.*?^`(frontier-\d+)`\n\n```text\n(.*?)\n```\n\n> (.*?)\n\nNeeded: (.*?)\.\n",
+        read("docs/frontier.md"),
+        re.MULTILINE | re.DOTALL,
+    )
+
+    assert len(quoted) == 9
+    for reason, sample_id, text, query, needed in quoted:
+        sample = samples[sample_id]
+        texts = [" ".join(related.text.split()) for related in sample.related]
+        assert reason in sample.meta["reasons"]
+        assert (text, query) == (sample.description, sample.query)
+        assert needed == (", ".join(f"`{each}`" for each in texts) or "nothing")
+
+
+def test_the_page_on_fine_tuning_quotes_its_run() -> None:
+    page = read("docs/fine-tuning.md")
+    told = re.findall(r"^\| `(local/[^`]+)` \| (.*) \|$", page, re.MULTILINE)
+    losses = [float(row["loss"]) for row in read_csv(TUNING / "loss.csv")]
+    seconds = json.loads((TUNING / "training.json").read_text(encoding="utf-8"))["seconds"]
+
+    assert told == [
+        (row["model"], " | ".join([row["dataset"], row["scored"], *rounded(row)]))
+        for row in read_csv(TUNING / "rows.csv")
+    ]
+    assert re.findall(r"^\| (\d+) to (\d+) \| ([\d.]+) \|$", page, re.MULTILINE) == [
+        (str(first + 1), str(first + 20), f"{mean(losses[first : first + 20]):.3f}")
+        for first in range(0, len(losses), 20)
+    ]
+    assert f"{len(losses)} steps took {seconds / 60:.0f} minutes" in page
+
+
+def test_the_rows_before_and_after_fine_tuning_follow_from_the_stored_answers(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(TUNING / "runs", tmp_path / "runs")
+
+    assert main(["leaderboard", "--results", str(tmp_path)]) == 0
+
+    found = [row for row in read_csv(tmp_path / "leaderboard.csv") if row["source"] == "run"]
+    assert [(row["model"], row["dataset"], rounded(row)) for row in found] == [
+        (row["model"], row["dataset"], rounded(row)) for row in read_csv(TUNING / "rows.csv")
+    ]
+
+
+def rounded(row: dict[str, str]) -> list[str]:
+    valid = float(row["rate_ok"]) + float(row["rate_repaired"])
+    figures = (valid, *(float(row[name]) for name in ("f1", "precision", "recall")))
+    return [f"{figure:.3f}" for figure in figures]

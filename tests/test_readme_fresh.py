@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.cli.command import environment
 from tests.conftest import REPOSITORY
-from tests.protocol_server import ProtocolServer, completion
+from tests.protocol_server import completion
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.protocol_server import ProtocolServer
 
 README: Final = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 BLOCKS: Final = re.findall(r"^```(\w*)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
@@ -30,12 +33,10 @@ def bash(script: str, folder: Path, **variables: str) -> str:
     Returns:
         Standard output.
     """
-    keys = {name for name in os.environ if name.endswith("_API_KEY")}
-    ours = {name: value for name, value in os.environ.items() if name not in keys}
     done = subprocess.run(  # noqa: S603 - the README's own lines
         ["/bin/bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
-        env=ours | variables,
+        env=environment(**variables),
         capture_output=True,
         text=True,
         check=False,
@@ -53,7 +54,7 @@ def test_the_lines_of_the_command_run_in_order(tmp_path: Path) -> None:
     ours = [line for line in lines if line.startswith(("pii-bench ", "echo "))]
     path = f"{command.parent}:{os.environ['PATH']}"
 
-    output = bash("\n".join(ours), tmp_path, PATH=path, PYTHONPATH=str(REPOSITORY))
+    output = bash("\n".join(ours), tmp_path, PATH=path)
 
     assert [line.split()[:2] for line in ours if "pii-bench" in line.split()[0]] == [
         ["pii-bench", "run"],
@@ -66,7 +67,9 @@ def test_the_lines_of_the_command_run_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_each_block_runs_in_a_fresh_copy_and_environment(tmp_path: Path) -> None:
+def test_each_block_runs_in_a_fresh_copy_and_environment(
+    tmp_path: Path, protocol_server: ProtocolServer
+) -> None:
     """Two samples of each dataset; a server here answers for the provider."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"],  # noqa: S607
@@ -79,18 +82,17 @@ def test_each_block_runs_in_a_fresh_copy_and_environment(tmp_path: Path) -> None
         if (REPOSITORY / name).is_file():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, tmp_path / name)
-    with ProtocolServer() as server:
-        server.script(lambda _: completion("### Answer: []"))
-        script = ["unset PYTHONPATH VIRTUAL_ENV"]
-        for kind, block in BLOCKS:
-            text = LEFT_OUT.sub("", block)
-            if kind == "python":
-                text = f"python - <<'END'\n{block}END"
-            elif "MODEL=" in text:
-                text = f"export BASE_URL={server.url}/v1\n{text}\nunset BASE_URL"
-            script.append(text)
+    protocol_server.script(completion("### Answer: []"))
+    script = ["unset PYTHONPATH VIRTUAL_ENV"]
+    for kind, block in BLOCKS:
+        text = LEFT_OUT.sub("", block)
+        if kind == "python":
+            text = f"python - <<'END'\n{block}END"
+        elif "MODEL=" in text:
+            text = f"export BASE_URL={protocol_server.url}/v1\n{text}\nunset BASE_URL"
+        script.append(text)
 
-        bash("\n".join(script), tmp_path, LIMIT="2")
+    bash("\n".join(script), tmp_path, LIMIT="2")
 
-        assert len(server.requests) > 4
+    assert len(protocol_server.requests) > 4
     assert (tmp_path / "results" / "leaderboard.csv").exists()

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> bool:
     size, write_sheet = _sheets(name)
     last = math.ceil(size / PORTION)
     for portion in arguments.portions:
-        if not 1 <= portion <= last:
+        if portion > last:
             raise PiiBenchError(f"{name} has portions 1 to {last}, not {portion}")
         path = arguments.out / f"{name}-{portion:03d}.txt"
         write_whole(path, write_sheet(portion))

@@ -214,30 +214,21 @@ def echo_estimates(
     """Print the calls, tokens and cost of each job, and their sum; `models` adds their column."""
     from pii_bench.runs.jobs import sum_estimates
 
+    records, rows = [], []
+    names = ("model", "prompt", "dataset") if models else ("prompt", "dataset")
+    for job, estimate in estimates:
+        card = job.system.card
+        record = {"model": card.model, "prompt": card.prompt, "dataset": job.dataset.name}
+        records.append(record | asdict(estimate))
+        rows.append([*(record[name] for name in names), *_cells(estimate)])
     if as_json:
-        echo_json(
-            [
-                {
-                    "model": job.system.card.model,
-                    "prompt": job.system.card.prompt,
-                    "dataset": job.dataset.name,
-                    **asdict(estimate),
-                }
-                for job, estimate in estimates
-            ]
-        )
+        echo_json(records)
         return
-    rows = [
-        (job.system.card.model, job.system.card.prompt, job.dataset.name, *_cells(estimate))
-        for job, estimate in estimates
-    ]
     if len(rows) > 1:
-        total = _cells(sum_estimates(estimate for _, estimate in estimates))
-        rows.append(("total", "", "", *total) if models else ("", "total", "", *total))
-    header = ("model", "prompt", "dataset", "calls", "tokens in", "tokens out", "USD")
-    align = ("left",) * 3 + ("right",) * 4
-    first = 0 if models else 1
-    echo(escaping.markdown_table(header[first:], [row[first:] for row in rows], align[first:]))
+        total = sum_estimates(estimate for _, estimate in estimates)
+        rows.append(["total", *[""] * (len(names) - 1), *_cells(total)])
+    header = [*names, "calls", "tokens in", "tokens out", "USD"]
+    echo(escaping.markdown_table(header, rows, ["left"] * len(names) + ["right"] * 4))
     echo("low / expected / high; no call was made. High is a bound, except for failed attempts.")
 
 

@@ -34,9 +34,8 @@ from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from pii_bench.runs.jobs import Job
     from pii_bench.systems.base import System
     from pii_bench.systems.relevance.embedding import Encoder
 
@@ -128,21 +127,18 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.answerer is None:
         return _write(arguments, measuring, None)
     study = _build_study(arguments)
+    complete = True
     try:
-        complete = [_ask(jobs, concurrency) for jobs, concurrency in study.stages()]
+        for jobs, concurrency in study.stages():
+            if jobs:
+                planned = Plan(jobs, concurrency, reasons=False)
+                complete &= get_responses(planned, None) or log_missing(jobs)
     except KeyboardInterrupt:
         return False
     finally:
         asyncio.run(study.close())
     _write(arguments, measuring, {dataset.name for dataset in study.datasets})
-    return all(complete)
-
-
-def _ask(jobs: Sequence[Job], concurrency: int) -> bool:
-    """Get the missing answers; return True if every sample has one."""
-    if not jobs:
-        return True
-    return get_responses(Plan(jobs, concurrency, reasons=False), None) or log_missing(jobs)
+    return complete
 
 
 def _build_study(arguments: argparse.Namespace) -> Study:
@@ -180,7 +176,7 @@ def _check_price(arguments: argparse.Namespace) -> None:
 def _load_maskers(arguments: argparse.Namespace) -> tuple[System, ...]:
     """Return the detection and query-related systems, or the one that rewrites texts."""
     name, strategy = arguments.model, arguments.strategy
-    options = _options(arguments, name, arguments.base_url)
+    options = replace(_options(arguments, name, arguments.base_url), strategy=strategy)
     if arguments.rewrite:
         if name is None or not is_prompted(name):
             raise PiiBenchError("--rewrite needs a chat model, --model")
@@ -192,7 +188,6 @@ def _load_maskers(arguments: argparse.Namespace) -> tuple[System, ...]:
         if strategy is not None:
             raise PiiBenchError("--strategy needs --model")
         return ()
-    options = replace(options, strategy=strategy)
     systems = load_systems(name, options, local_only=arguments.local_only, task=Task.MASKING)
     by_task = {system.card.task: system for system in systems}
     return by_task[Task.DETECTION], by_task[Task.QUERY_RELATED]

@@ -16,8 +16,7 @@ import json
 import re
 import uuid
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pii_bench
 from pii_bench.errors import InputFileError
@@ -33,7 +32,7 @@ from pii_bench.systems.base import GOLD, THIS_MACHINE
 from pii_bench.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pii_bench.models.base import Completion
@@ -48,9 +47,6 @@ SCHEMA_VERSION: Final = "0.3.0"
 # Number of samples from which the size of all lines is estimated.
 _SIZE_SAMPLES: Final = 20
 
-Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
-"""Relationship of the evaluator to the model's developer; `other` if unspecified."""
-
 PROJECT: Final = "pii_bench"
 UNKNOWN: Final = "unknown"
 
@@ -59,10 +55,13 @@ _TAGGERS: Final = frozenset({"bilstm-crf", "bilstm-crf-words", "encoder"})
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The evaluator of the runs in a results folder, except the project's reference runs."""
+    """The evaluator of the runs in a results folder, except the project's reference runs.
+
+    `relationship` is that to the model's developer; `other` if unspecified.
+    """
 
     organization: str = UNKNOWN
-    relationship: Relationship = "other"
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +107,23 @@ def export_runs(
     """
     stored = read_runs(results)
     left_out = list(stored.left_out)
+    found = [(run, row) for run in stored.runs for row in rows_of(run)]
+    rows_by_run: dict[Run, list[Row]] = {run: [] for run in stored.runs}
+    # In one call, because the intervals share their bootstrap samples.
+    for (run, _), row in zip(found, with_intervals(row for _, row in found), strict=True):
+        rows_by_run[run].append(row)
     prepared: list[tuple[Run, list[ScoredTask]]] = []
-    for run, rows in zip(stored.runs, _rows(stored.runs), strict=True):
+    for run, rows in rows_by_run.items():
+        system = run.manifest.system
+        name = f"{system.model}, {system.prompt} on {run.dataset.source}"
         scored = [row for row in rows if row.scored]
         if not scored:
-            left_out.append(f"{_describe(run)}: no sample is scored")
+            left_out.append(f"{name}: no sample is scored")
             continue
         try:
             prepared.append((run, [_scored_task(row, run) for row in scored]))
         except InputFileError as error:
-            left_out.append(f"{_describe(run)}: {error}")
+            left_out.append(f"{name}: {error}")
     if announce is not None:
         announce(sum(_estimated_bytes(task) for _, tasks in prepared for task in tasks))
     files: list[Path] = []
@@ -132,29 +138,16 @@ def export_runs(
 
 def _estimated_bytes(task: ScoredTask) -> int:
     """Estimate the size of a task's lines from those of a few samples."""
-    count = len(task.evaluation.scores)
-    some = tuple(islice(task.evaluation.scores, 0, None, count // _SIZE_SAMPLES + 1))
-    part = replace(task, evaluation=replace(task.evaluation, scores=some))
+    scores = list(task.evaluation.scores)
+    some = scores[:: len(scores) // _SIZE_SAMPLES + 1]
+    part = replace(task, evaluation=replace(task.evaluation, scores=tuple(some)))
     head = {"schema_version": SCHEMA_VERSION, "evaluation_id": "", "model_id": ""}
     size = sum(len(encode(_line(line))) for line in sample_lines(part, head, ""))
-    return size * count // max(len(some), 1)
+    return size * len(scores) // len(some)
 
 
 def _line(record: Mapping[str, Any]) -> str:
     return f"{json.dumps(record, ensure_ascii=False)}\n"
-
-
-def _rows(runs: Sequence[Run]) -> list[list[Row]]:
-    """Return the rows of each run, with intervals."""
-    rows = [rows_of(run) for run in runs]
-    # In one call, because the intervals share their bootstrap samples.
-    with_all = iter(with_intervals(row for of_run in rows for row in of_run))
-    return [list(islice(with_all, len(of_run))) for of_run in rows]
-
-
-def _describe(run: Run) -> str:
-    system = run.manifest.system
-    return f"{system.model}, {system.prompt} on {run.dataset.source}"
 
 
 def _scored_task(row: Row, run: Run) -> ScoredTask:
@@ -275,6 +268,18 @@ def _result(
         "prompt_sha256": system.prompt_sha256,
         **{name: value for name, value in system.settings.items() if name not in arguments},
     }
+    score: dict[str, Any] = {"score": row.metrics[metric], "details": _details(row)}
+    if metric == row.headline_name and row.interval is not None:
+        score["uncertainty"] = {
+            "confidence_interval": {
+                "lower": row.interval.low,
+                "upper": row.interval.high,
+                "confidence_level": LEVEL,
+                "method": "percentile bootstrap, clustered on the description",
+            },
+            "num_samples": row.scored,
+            "num_bootstrap_samples": RESAMPLES,
+        }
     return {
         "evaluation_result_id": task.result_id(evaluation_id, metric),
         "evaluation_name": task.evaluation_name,
@@ -287,11 +292,7 @@ def _result(
             },
         },
         "metric_config": METRICS[metric].document(metric),
-        "score_details": {
-            "score": row.metrics[metric],
-            "details": _details(row),
-            **(_uncertainty(row) if metric == row.headline_name else {}),
-        },
+        "score_details": score,
         "generation_config": {
             "generation_args": arguments,
             "additional_details": {
@@ -312,24 +313,6 @@ def _generation_args(settings: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _uncertainty(row: Row) -> dict[str, Any]:
-    if row.interval is None:
-        return {}
-    interval = {
-        "lower": row.interval.low,
-        "upper": row.interval.high,
-        "confidence_level": LEVEL,
-        "method": "percentile bootstrap, clustered on the description",
-    }
-    return {
-        "uncertainty": {
-            "confidence_interval": interval,
-            "num_samples": row.scored,
-            "num_bootstrap_samples": RESAMPLES,
-        }
-    }
-
-
 def _details(row: Row) -> dict[str, str]:
     rates = {f"rate_{status}": f"{rate:.6g}" for status, rate in (row.rates or {}).items() if rate}
     return {
@@ -345,69 +328,52 @@ def _details(row: Row) -> dict[str, str]:
 
 
 def identify(card: SystemCard) -> dict[str, Any]:
-    """Return the object `model_info` for the model of a system's card."""
-    provider, slash, name = card.model.partition("/")
-    here = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
-    if not slash:
-        developer = PROJECT if card.model in _TAGGERS | {GOLD} else UNKNOWN
-        opened = "open_weights" if card.model in _TAGGERS else UNKNOWN
-        return _model_info(f"{developer}/{card.model}", card, here, opened)
-    if provider == REPLAY:
-        # The model that wrote the answers is unknown.
-        return _model_info(f"{UNKNOWN}/{name}", card)
-    if provider == LOCAL:
-        return _local(card, name, here)
-    if provider not in PROVIDERS:
-        return _model_info(card.model, card, here)
-    if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
-        return _model_info(card.model, card, "externally_managed", platform=provider)
-    # On another server, `@host` follows the model's name.
-    name = name.rpartition("@")[0] or name
-    known = find_card(provider, name)
-    opened = "open_weights" if known is not None and known.needs_base_url else UNKNOWN
-    # Such servers use the names of Hugging Face, which begin with the developer.
-    return _model_info(name if "/" in name else f"{UNKNOWN}/{name}", card, here, opened)
+    """Return the object `model_info` for the model of a system's card.
 
-
-def _local(card: SystemCard, name: str, here: str) -> dict[str, Any]:
+    The availability of weights is `open_weights` or unknown: results do not show that they are
+    closed.
+    """
     from pii_bench.models.local import WEIGHTS
 
-    # A user's file may have the same name as the packaged weights.
-    packaged = name in WEIGHTS and card.settings.get("weights") == f"sha256:{WEIGHTS[name].sha256}"
-    opened = "open_weights" if packaged else UNKNOWN
-    engine, _, version = str(card.settings.get("runtime", "")).partition(" ")
-    return _model_info(f"{UNKNOWN}/{name}", card, here, opened, engine=(engine, version))
-
-
-def _model_info(
-    model_id: str,
-    card: SystemCard,
-    deployment: str = UNKNOWN,
-    availability: str = UNKNOWN,
-    *,
-    platform: str = "",
-    engine: tuple[str, str] = ("", ""),
-) -> dict[str, Any]:
-    """Return the object `model_info` of a model.
-
-    Args:
-        model_id: `developer/name`; the name may contain slashes.
-        card: of the system.
-        deployment: `self_deployed`, `externally_managed` or `unknown`.
-        availability: `open_weights` or `unknown`: results do not show that weights are closed.
-        platform: the provider; empty if there was none, or it is unknown.
-        engine: name and version of the runtime on this machine; an empty version if unknown.
-    """
-    info: dict[str, Any] = {"name": card.model, "id": model_id}
+    provider, slash, name = card.model.partition("/")
+    model_id, availability = card.model, UNKNOWN
+    deployment = "self_deployed" if card.unmasked_text_to == THIS_MACHINE else UNKNOWN
+    known: dict[str, Any] = {}
+    if not slash:
+        developer = PROJECT if card.model in _TAGGERS | {GOLD} else UNKNOWN
+        model_id = f"{developer}/{card.model}"
+        availability = "open_weights" if card.model in _TAGGERS else UNKNOWN
+    elif provider == REPLAY:
+        # The model that wrote the answers is unknown.
+        model_id, deployment = f"{UNKNOWN}/{name}", UNKNOWN
+    elif provider == LOCAL:
+        model_id = f"{UNKNOWN}/{name}"
+        # A user's file may have the same name as the packaged weights.
+        weights = WEIGHTS.get(name)
+        if weights and card.settings.get("weights") == f"sha256:{weights.sha256}":
+            availability = "open_weights"
+        engine, _, version = str(card.settings.get("runtime", "")).partition(" ")
+        if version:
+            known["inference_engine"] = {"name": engine, "version": version}
+    elif provider in PROVIDERS:
+        if card.settings.get("endpoint") == PROVIDERS[provider].base_url:
+            deployment, known["inference_platform"] = "externally_managed", provider
+        else:
+            # On another server, `@host` follows the model's name.
+            name = name.rpartition("@")[0] or name
+            listed = find_card(provider, name)
+            if listed is not None and listed.needs_base_url:
+                availability = "open_weights"
+            # Such servers use the names of Hugging Face, which begin with the developer.
+            model_id = name if "/" in name else f"{UNKNOWN}/{name}"
     developer = model_id.partition("/")[0]
-    if developer != UNKNOWN:
-        info["developer"] = developer
-    if platform:
-        info["inference_platform"] = platform
-    if engine[1]:
-        info["inference_engine"] = {"name": engine[0], "version": engine[1]}
-    info["additional_details"] = {
-        "deployment_type": deployment,
-        "model_availability": availability,
+    return {
+        "name": card.model,
+        "id": model_id,
+        **({} if developer == UNKNOWN else {"developer": developer}),
+        **known,
+        "additional_details": {
+            "deployment_type": deployment,
+            "model_availability": availability,
+        },
     }
-    return info

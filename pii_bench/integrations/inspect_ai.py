@@ -114,12 +114,9 @@ def pii_bench_scorer(dataset: str, task: str, strategy: str) -> Scorer:
         ]
         missing = len(questions.prompts) - len(completions)
         completions += [Completion("", Finish.LENGTH)] * missing
-        scored = score_answers(questions, str(state.sample_id), completions)
-        return Score(
-            value=dict(scored.metrics),
-            answer=_encode(scored.prediction),
-            metadata={"status": str(scored.prediction.status)},
-        )
+        prediction, metrics = score_answers(questions, str(state.sample_id), completions)
+        status = {"status": str(prediction.status)}
+        return Score(value=metrics, answer=_encode(prediction), metadata=status)
 
     return score
 

@@ -60,14 +60,6 @@ class Questions:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The answers to one sample, with its contributions to the leaderboard's means, 0 to 1."""
-
-    prediction: Prediction
-    metrics: Mapping[str, float]
-
-
 @lru_cache(16)
 def load_questions(dataset: str, task: str, strategy: str) -> Questions:
     """Load a dataset and the prompts of a task.
@@ -121,10 +113,12 @@ def load_questions(dataset: str, task: str, strategy: str) -> Questions:
 
 def score_answers(
     questions: Questions, sample_id: str, completions: Sequence[Completion]
-) -> Scored:
+) -> tuple[Prediction, dict[str, float]]:
     """Parse and score the answers to one sample, one per prompt in order.
 
-    As in our rows, `SUBJECT_METRICS` are absent where subjects are not named.
+    Returns:
+        The prediction, and the sample's contributions to the leaderboard's means, 0 to 1. As in our
+        rows, `SUBJECT_METRICS` are absent where subjects are not named.
     """
     sample = questions.samples[sample_id]
     predictions = [
@@ -139,7 +133,7 @@ def score_answers(
     names_subjects = questions.dataset.names_subjects and not labelled
     if questions.task is Task.DETECTION and not names_subjects:
         metrics = {name: value for name, value in metrics.items() if name not in SUBJECT_METRICS}
-    return Scored(prediction, metrics)
+    return prediction, metrics
 
 
 def sample_metrics(task: Task, score: SampleScore) -> dict[str, float]:

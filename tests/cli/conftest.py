@@ -15,18 +15,18 @@ from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.models.catalog import CUSTOM_ENDPOINT_KEY, PROVIDERS
 from pii_bench.prompting.strategies import DETECTION, get_strategy, load_prompt
+from pii_bench.prompting.targets import detection_answer, related_answer
 from pii_bench.tasks import Task
 from tests.batch_server import Item
 from tests.builders import read_csv, write_lines
-from tests.protocol_server import ProtocolServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from pii_bench.datasets.sample import Sample
     from pii_bench.prompting.strategies import Output, Prompt
     from tests.batch_server import BatchServer, StoredJob
-    from tests.protocol_server import ReceivedRequest, Reply
+    from tests.protocol_server import ProtocolServer, ReceivedRequest, Reply
 
 Capsys: TypeAlias = pytest.CaptureFixture[str]
 
@@ -40,12 +40,6 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in (CUSTOM_ENDPOINT_KEY, *(p.key_variable for p in PROVIDERS.values())):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def protocol_server() -> Iterator[ProtocolServer]:
-    with ProtocolServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -70,19 +64,6 @@ def run_chat(server: ProtocolServer | BatchServer, *options: str, dataset: str =
     base_url = f"{server.url}/v1"
     asked = ("--model", "openai/m", "--base-url", base_url, "--dataset", dataset)
     return main(["run", *asked, *options])
-
-
-def detection_answer(sample: Sample) -> str:
-    lines = [
-        json.dumps({entity.text: entity.type for entity in subject.entities}, ensure_ascii=False)
-        for subject in sample.subjects
-    ]
-    return "\n".join(f"Subject{number}{line}" for number, line in enumerate(lines, start=1))
-
-
-def related_answer(sample: Sample) -> str:
-    texts = [related.text for related in sample.related]
-    return f"### Answer: {json.dumps(texts, ensure_ascii=False)}"
 
 
 def leaderboard_rows(source: str = "run") -> list[dict[str, str]]:

@@ -20,21 +20,6 @@ def test_the_default_model_is_the_encoder(capsys: Capsys) -> None:
     assert {job["model"] for job in json.loads(capsys.readouterr().out)} == {"encoder"}
 
 
-@pytest.mark.parametrize(
-    ("given", "name", "value"),
-    [
-        (["--batch"], "batch", "wait"),
-        (["--batch", "submit"], "batch", "submit"),
-        (["--temperature", "default"], "temperature", "default"),
-        (["--temperature", "0.7"], "temperature", 0.7),
-    ],
-)
-def test_options_of_chat_models_are_parsed(given: list[str], name: str, value: object) -> None:
-    parsed = parse_arguments(["run", "--model", "gpt4o", *given])
-
-    assert getattr(parsed, name) == value
-
-
 def test_a_price_has_todays_date() -> None:
     before = dt.datetime.now(dt.UTC).date()
     price = parse_arguments(["run", "--model", "gpt4o", "--price", "2.5,0"]).price

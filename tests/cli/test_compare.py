@@ -8,7 +8,8 @@ import pytest
 
 from pii_bench.cli import main
 from pii_bench.datasets.catalog import load_dataset
-from tests.cli.conftest import detection_answer, related_answer, table_lines
+from pii_bench.prompting.targets import detection_answer, related_answer
+from tests.cli.conftest import table_lines
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def right(wrong: int = 0) -> dict[str, str | list[str] | Failure]:
 
 def store(answers: Mapping[str, str | list[str] | Failure], model: str, prompt: str) -> None:
     store_run(RUNS, load_dataset("demo"), prompt, answers, model=model)
+
+
+def store_right_detection() -> None:
+    """Let both models detect rightly."""
+    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
+    for model in ("fake/one", "fake/two"):
+        store(detection, model, "detection")
 
 
 def tables(output: str) -> list[list[list[str]]]:
@@ -103,9 +111,7 @@ def test_the_lines_as_json_have_all_digits(capsys: Capsys) -> None:
 
 
 def test_p_is_corrected_for_the_lines_printed(capsys: Capsys) -> None:
-    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
-    for model in ("fake/one", "fake/two"):
-        store(detection, model, "detection")
+    store_right_detection()
 
     assert compare("fake/one", "fake/two") == 0
 
@@ -165,9 +171,7 @@ def test_equal_answers_leave_no_sample_to_show(capsys: Capsys) -> None:
 
 
 def test_a_detector_that_names_no_subjects_is_compared_by_ent_f1(capsys: Capsys) -> None:
-    detection = {s.id: detection_answer(s) for s in load_dataset("demo").samples}
-    for model in ("fake/one", "fake/two"):
-        store(detection, model, "detection")
+    store_right_detection()
     manifest = RUNS / "fake--two" / "detection" / "demo.run.json"
     text = manifest.read_text(encoding="utf-8")
     manifest.write_text(text.replace('"names_subjects": true', '"names_subjects": false'))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.cli.command import environment
+from tests.cli.command import run_python
 from tests.protocol_server import completion
 
 if TYPE_CHECKING:
@@ -40,14 +38,8 @@ def test_a_command_imports_nothing_heavy_that_it_does_not_use(
     protocol_server.script(completion('### Answer: ["Halifax"]'))
     arguments = command.replace("URL", f"{protocol_server.url}/v1").split()
 
-    done = subprocess.run(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", CODE, *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    modules = json.loads(run_python("-c", CODE, *arguments))
 
-    packages = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    packages = {name.partition(".")[0] for name in modules}
     assert not packages & set(unused.split())
     assert len(protocol_server.requests) == (2 if "URL" in command else 0)

@@ -157,11 +157,12 @@ def test_options_reach_the_server(
     protocol_server.script(completion(FOUND), completion('### Answer: ["32"]'))
     options = ("--model", "openai/m", "--base-url", protocol_server.url, "--max-tokens", 99)
 
-    assert mask(letter, *options, "--strategy", "self-cot") == 0
+    assert mask(letter, *options, "--strategy", "self-cot", "--temperature", 0.7) == 0
 
     assert capsys.readouterr().out == MASKED
-    assert [request.body["max_tokens"] for request in protocol_server.requests] == [99, 99]
-    assert "step by step" in str(protocol_server.requests[1].body)
+    bodies = [request.body for request in protocol_server.requests]
+    assert [(body["max_tokens"], body["temperature"]) for body in bodies] == [(99, 0.7)] * 2
+    assert "step by step" in str(bodies[1])
 
 
 def test_a_mapping_is_not_overwritten_without_force(letter: Path, capsys: Capsys) -> None:

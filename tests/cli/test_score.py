@@ -30,8 +30,8 @@ def gold_predictions() -> list[dict[str, Any]]:
     ]
 
 
-def score(path: Path, dataset: str = "demo") -> int:
-    return main(["score", str(path), "--dataset", dataset])
+def score(path: Path, *options: str, dataset: str = "demo") -> int:
+    return main(["score", str(path), "--dataset", dataset, *options])
 
 
 def cells(output: str, title: str) -> list[str]:
@@ -58,7 +58,7 @@ def test_gold_as_predictions_is_perfect(capsys: Capsys) -> None:
 def test_named_predictions_are_kept_and_enter_the_leaderboard(capsys: Capsys) -> None:
     path = write_lines(Path("mine.jsonl"), gold_predictions())
 
-    assert main(["score", str(path), "--dataset", "demo", "--name", "our-filter"]) == 0
+    assert score(path, "--name", "our-filter") == 0
 
     output = capsys.readouterr().out
     assert output.startswith("kept: results/submitted/our-filter/demo.jsonl\nleaderboard: ")
@@ -95,7 +95,7 @@ def test_a_file_of_failures_is_scored_for_all_tasks(
     lines = [{"id": each["id"], "status": status} for each in gold_predictions()]
     path = write_lines(Path("mine.jsonl"), lines)
 
-    assert main(["score", str(path), "--dataset", "demo", "--json", *name]) == code
+    assert score(path, "--json", *name) == code
 
     rows = json.loads(capsys.readouterr().out)
     assert [(row["task"], row["scored"]) for row in rows] == [
@@ -116,7 +116,7 @@ def test_only_the_samples_with_a_query_need_more_than_subjects(
     answers = [{"id": "s1", "subjects": [], "related": ["32"]}, {"id": "s2", "subjects": []}]
     path = write_lines(Path("mine.jsonl"), answers)
 
-    assert main(["score", str(path), "--dataset", str(dataset), "--json", *name]) == 0
+    assert score(path, "--json", *name, dataset=str(dataset)) == 0
 
     rows = json.loads(capsys.readouterr().out)
     assert [(row["task"], row["scored"], row["gold"]) for row in rows] == [
@@ -147,7 +147,7 @@ def test_stored_answers_are_converted_and_scored(capsys: Capsys) -> None:
         "related": ["asthma"],
         "status": "ok",
     }
-    assert score(Path("mine.jsonl"), "capid:test.jsonl") == 0
+    assert score(Path("mine.jsonl"), dataset="capid:test.jsonl") == 0
     assert capsys.readouterr().out.count("1.000") == 12
 
 
@@ -175,7 +175,7 @@ def test_annotation_faults_are_counted_and_logged(capsys: Capsys) -> None:
 def test_answers_without_types_have_no_strict_f1(capsys: Capsys) -> None:
     untyped = CAPID_ANSWER | {"parsed": {"asthma": {"type": None, "relevance": "1"}}}
     assert convert(untyped) == 0
-    assert score(Path("mine.jsonl"), "capid:test.jsonl") == 0
+    assert score(Path("mine.jsonl"), dataset="capid:test.jsonl") == 0
 
     output = capsys.readouterr().out
     (title,) = re.findall(r"^(capid-test-\w+: detection)$", output, re.MULTILINE)
@@ -195,14 +195,13 @@ def test_answers_and_samples_that_do_not_match_are_logged(capsys: Capsys) -> Non
 
 def test_a_partial_file_needs_a_flag_and_is_counted(capsys: Capsys) -> None:
     path = write_lines(Path("mine.jsonl"), gold_predictions()[:2])
-    asked = ("score", str(path), "--dataset", "demo")
 
-    assert main([*asked]) == 2
+    assert score(path) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith(f"pii-bench: {path}: no prediction for sample 'demo-0003' and 9")
     for name in ((), ("--name", "ours")):
-        assert main([*asked, "--partial", *name, "--json"]) == 0
+        assert score(path, "--partial", *name, "--json") == 0
         output = capsys.readouterr()
         assert {(row["scored"], row["gold"]) for row in json.loads(output.out)} == {(2, 12)}
         assert "partial: 2 of 12 samples have a prediction and are scored\n" in output.err
@@ -212,7 +211,7 @@ def test_unknown_types_are_logged(capsys: Capsys) -> None:
     line = {"id": "demo-0001", "subjects": [[{"text": "Ann", "type": "NAME"}]]}
     path = write_lines(Path("mine.jsonl"), [line])
 
-    assert main(["score", str(path), "--dataset", "demo", "--partial"]) == 0
+    assert score(path, "--partial") == 0
 
     assert "1 entities have types other than PER, CODE," in (errors := capsys.readouterr().err)
     assert "'NAME' 1" in errors

@@ -58,7 +58,6 @@ def test_json_output_has_no_numbers_that_json_lacks(figure: float) -> None:
         ("compare fake/one fake/two", 0),
     ],
 )
-@pytest.mark.usefixtures("own_folder")
 def test_a_run_that_is_left_out_is_logged_and_the_others_are_shown(
     capsys: Capsys, command: str, code: int
 ) -> None:

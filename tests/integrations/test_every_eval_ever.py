@@ -9,13 +9,13 @@ from pii_bench.datasets.catalog import load_dataset
 from pii_bench.files import sha256_of
 from pii_bench.integrations.every_eval_ever import Evaluator, export_runs, identify
 from pii_bench.models.local import WEIGHTS
+from pii_bench.prompting.targets import detection_answer, related_answer
 from pii_bench.ranking.external import keep_submission
 from pii_bench.ranking.stored import collect
 from pii_bench.systems.base import THIS_MACHINE, SystemCard
 from pii_bench.systems.predictions import Prediction
 from pii_bench.tasks import Status, Task
 from tests.builders import read_folder
-from tests.cli.conftest import detection_answer, related_answer
 from tests.integrations.schemas import valid_run, valid_samples
 from tests.ranking.stored_runs import ANN, BO, FAILED, store_run, tiny_dataset
 

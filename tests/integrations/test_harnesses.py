@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,14 +18,14 @@ from pii_bench.ranking.stored import read_runs, rows_of
 from pii_bench.runs.evaluation import evaluate
 from pii_bench.tasks import Status, Task
 from tests.builders import read_lines
-from tests.cli.command import environment
-from tests.protocol_server import ProtocolServer, Reply, api_error, completion
+from tests.cli.command import run_python
+from tests.protocol_server import Reply, api_error, completion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from pii_bench.datasets.sample import Sample
-    from tests.protocol_server import ReceivedRequest
+    from tests.protocol_server import ProtocolServer, ReceivedRequest
 
 MODEL: Final = "gpt-4o"
 """Inspect uses Chat Completions only for models that it knows."""
@@ -113,34 +111,16 @@ CUT_LIST: Final = '### Answer: ["Halifax", "surv'
 CUT_THOUGHT: Final = "They ask for what"
 
 
-@pytest.fixture
-def server() -> Iterator[ProtocolServer]:
-    with ProtocolServer() as server:
-        yield server
-
-
 def needs(package: str, extra: str) -> None:
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed: run `pip install -e '.[{extra}]'`")
 
 
-def run(*command: str, cwd: Path, **variables: str) -> None:
-    done = subprocess.run(  # noqa: S603 -- trusted arguments
-        [sys.executable, "-m", *command],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment(**variables),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def inspect_log(task: Task, model: str, *options: str, cwd: Path, **variables: str) -> Any:
     """Run a task in Inspect; return its log."""
     arguments = ("dataset=demo", "strategy=naive", f"task={task}")
-    run(
-        *("inspect_ai", "eval", f"{FOLDER / 'inspect_ai.py'}@pii_bench"),
+    run_python(
+        *("-m", "inspect_ai", "eval", f"{FOLDER / 'inspect_ai.py'}@pii_bench"),
         *(part for argument in arguments for part in ("-T", argument)),
         *("--model", model, "--display", "plain", *options),
         *("--log-dir", "logs", "--log-format", "json"),
@@ -171,8 +151,8 @@ def lm_eval_scores(
     server: ProtocolServer, task: Task, folder: Path
 ) -> tuple[Scores, dict[str, float]]:
     name = f"pii_bench_{task.name.lower()}"
-    run(
-        *("lm_eval", "run", "--model", "local-chat-completions", "--apply_chat_template"),
+    run_python(
+        *("-m", "lm_eval", "run", "--model", "local-chat-completions", "--apply_chat_template"),
         *("--model_args", f"model={MODEL},base_url={server.url}/v1/chat/completions"),
         *("--include_path", str(FOLDER / "lm_eval"), "--tasks", name),
         *("--metadata", json.dumps({"dataset": "demo"})),
@@ -203,14 +183,14 @@ def assert_same(
 
 @pytest.mark.parametrize("task", [task for task in Task if task is not Task.REWRITE])
 def test_inspect_ai_gives_the_scores_of_our_runner(
-    task: Task, server: ProtocolServer, tmp_path: Path
+    task: Task, protocol_server: ProtocolServer, tmp_path: Path
 ) -> None:
     needs("inspect_ai", "inspect")
-    script(server, CUT_LIST)
+    script(protocol_server, CUT_LIST)
 
-    theirs = inspect_scores(server, task, tmp_path)
+    theirs = inspect_scores(protocol_server, task, tmp_path)
 
-    assert_same(theirs, our_scores(server, task, tmp_path / "results"))
+    assert_same(theirs, our_scores(protocol_server, task, tmp_path / "results"))
 
 
 @pytest.mark.parametrize("task", [Task.QUERY_RELATED, Task.MASKING])
@@ -229,11 +209,11 @@ def test_a_sample_that_reaches_a_limit_of_inspect_ai_counts_as_truncated(
 
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.QUERY_RELATED])
 def test_lm_evaluation_harness_gives_the_scores_of_our_runner(
-    task: Task, server: ProtocolServer, tmp_path: Path
+    task: Task, protocol_server: ProtocolServer, tmp_path: Path
 ) -> None:
     needs("lm_eval", "lm-eval")
-    script(server, CUT_THOUGHT)
+    script(protocol_server, CUT_THOUGHT)
 
-    theirs = lm_eval_scores(server, task, tmp_path)
+    theirs = lm_eval_scores(protocol_server, task, tmp_path)
 
-    assert_same(theirs, our_scores(server, task, tmp_path / "results"))
+    assert_same(theirs, our_scores(protocol_server, task, tmp_path / "results"))

@@ -76,7 +76,7 @@ def test_detection_also_takes_the_strategy_json(ann: str) -> None:
     answer = Completion('{"PII": {"PER": ["Ann Lee"], "DEM": ["32"]}}')
 
     assert questions.prompts == (load_prompt(get_strategy("json")),)
-    assert score_answers(questions, "s1", [answer]).metrics == {"ent_f1": 1.0}
+    assert score_answers(questions, "s1", [answer])[1] == {"ent_f1": 1.0}
     with pytest.raises(PiiBenchError, match="'json' answers detection, not masking"):
         load_questions(ann, "masking", "json")
 
@@ -91,21 +91,23 @@ def test_a_strategy_with_several_draws_is_refused(ann: str) -> None:
 def test_an_answer_is_parsed_and_scored(ann: str) -> None:
     questions = load_questions(ann, "query-related", "naive")
 
-    scored = score_answers(questions, "s1", [Completion("### Answer: ['32', 'Ann Lee']")])
+    answer = Completion("### Answer: ['32', 'Ann Lee']")
+    prediction, metrics = score_answers(questions, "s1", [answer])
 
-    assert (scored.prediction.status, scored.prediction.related) == (
+    assert (prediction.status, prediction.related) == (
         Status.REPAIRED,
         ("32", "Ann Lee"),
     )
-    assert scored.metrics == {"f1": 2 / 3, "rouge_l_f": 2 / 3, "precision": 0.5, "recall": 1.0}
+    assert metrics == {"f1": 2 / 3, "rouge_l_f": 2 / 3, "precision": 0.5, "recall": 1.0}
 
 
 def test_masking_composes_both_answers(ann: str) -> None:
     questions = load_questions(ann, "masking", "naive")
 
-    scored = score_answers(questions, "s1", [Completion(ANN), Completion('### Answer: ["32"]')])
+    answers = [Completion(ANN), Completion('### Answer: ["32"]')]
+    _, metrics = score_answers(questions, "s1", answers)
 
-    assert scored.metrics == dict.fromkeys(
+    assert metrics == dict.fromkeys(
         [
             *("f1", "rouge_l_f", "precision", "recall"),
             *("protection", "retention", "weighted_protection"),
@@ -118,10 +120,10 @@ def test_a_truncated_answer_scores_0(ann: str) -> None:
     questions = load_questions(ann, "query-related", "naive")
     cut = '### Answer: ["32", "An'
 
-    scored = score_answers(questions, "s1", [Completion(cut, Finish.LENGTH)])
+    prediction, metrics = score_answers(questions, "s1", [Completion(cut, Finish.LENGTH)])
 
-    assert scored.prediction.status is Status.TRUNCATED
-    assert scored.metrics["f1"] == 0.0
+    assert prediction.status is Status.TRUNCATED
+    assert metrics["f1"] == 0.0
 
 
 def test_a_missing_answer_is_an_error(ann: str) -> None:

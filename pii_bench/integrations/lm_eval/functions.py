@@ -54,4 +54,5 @@ def score(document: Mapping[str, Any], answers: Sequence[str]) -> dict[str, floa
     """Return the scores of one document, by the names of the YAML's metrics."""
     questions = load_questions(document["dataset"], document["task"], document["strategy"])
     completions = [Completion(answer) for answer in answers]
-    return dict(score_answers(questions, document["id"], completions).metrics)
+    _, metrics = score_answers(questions, document["id"], completions)
+    return metrics

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import Dataset, load_dataset
+from pii_bench.prompting.targets import detection_answer, related_answer
 from tests.builders import sample_record, write_lines
-from tests.cli.conftest import detection_answer, related_answer
 from tests.ranking.stored_runs import store_run
 
 if TYPE_CHECKING:
