@@ -25,9 +25,7 @@ from pii_bench.analysis.utility.stored import (
     answer_pairs,
     chats_folder,
     condition_of,
-    mask_by_gold,
-    mask_by_system,
-    read_masker,
+    read_maskings,
     read_rewritings,
     run_name,
     split_name,
@@ -112,19 +110,13 @@ class Study:
         return [*GOLD_CONDITIONS, condition_of(related.model, related.prompt)]
 
     def _answering(self, dataset: Dataset, condition: str) -> ChatSystem:
+        masked_by: tuple[str, ...] = ()
+        if condition not in GOLD_CONDITIONS:
+            cards = [system.card for system in self.maskers]
+            masked_by = (cards[-1].model, *(card.prompt for card in cards))
         samples = applicable(Task.MASKING, dataset.samples)
-        if condition in GOLD_CONDITIONS:
-            questions = answer_questions(texts(mask_by_gold(condition, samples)))
-        elif self._rewriter is not None:
-            card = self._rewriter.card
-            rewritings = read_rewritings(self.results, card.model, card.prompt, dataset)
-            questions = answer_questions(texts(rewritings), (card.model, card.prompt))
-        else:
-            detection, related = (system.card for system in self.maskers)
-            prompts = detection.prompt, related.prompt
-            _, predictions = read_masker(self.results, related.model, prompts, dataset)
-            masked = texts(mask_by_system(predictions, samples))
-            questions = answer_questions(masked, (related.model, *prompts))
+        _, maskings = read_maskings(self.results, dataset, condition, masked_by, samples)
+        questions = answer_questions(texts(maskings), masked_by)
         return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
 
     def _verdicts(self, judge: PromptedSystem, answers: Sequence[Job]) -> list[Job]:
