@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pii_bench.cli import main
 from tests.builders import sample_record, write_lines
 from tests.ranking.stored_runs import ANN, BO, store_run, tiny_dataset
-from tests.torture.attack import Trial
+from tests.torture.process import Trial
 from tests.torture.servers import HOSTILE
 
 if TYPE_CHECKING:
