@@ -99,8 +99,11 @@ def pii_bench(folder: Path, *arguments: str) -> Ended:
         hung = not watch.is_alive()
         watch.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-        said = []
-        for file in (out, err):
-            file.seek(0)
-            said.append(file.read().decode("utf-8", "replace"))
-    return Ended(None if hung else process.returncode, *said, usage.ru_maxrss / 1024)
+        out.seek(0)
+        err.seek(0)
+        return Ended(
+            None if hung else process.returncode,
+            out.read().decode("utf-8", "replace"),
+            err.read().decode("utf-8", "replace"),
+            usage.ru_maxrss / 1024,
+        )
