@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
@@ -15,6 +13,7 @@ from pii_bench.prompting.parsing.answers import parse_structured_detection, pars
 from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.prompting.parsing.texts import parse_related
 from pii_bench.scorer import score_detection, score_masking, score_query_related
+from tests.analysis.report.test_page import Page
 from tests.ranking.stored_runs import ANN, store_run, tiny_dataset
 from tests.torture.process import Trial
 from tests.torture.servers import HOSTILE
@@ -30,7 +29,6 @@ SCORED: Final = 4_000
 MASKED: Final = 4_000
 REPORTED: Final = 24
 
-_DATA: Final = re.compile(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 _PIECES: Final = (
     *("### Answer: ", '["', '"]', "[", "]", "{", "}", '"', "'", "“", "”", ",", ":"),
     *("\\", "\\u", "`"),
@@ -145,20 +143,6 @@ def _mask(text: str, entities: list[tuple[str, str]], related: list[str]) -> dic
     }
 
 
-class _Tags(HTMLParser):
-    """An HTML parser that counts the scripts, event handlers and script URLs of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scripts = 0
-        self.handlers = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.scripts += tag in {"script", "iframe", "object", "embed"}
-        self.handlers += any(name.startswith("on") for name, _ in attrs)
-        self.handlers += any((value or "").startswith("javascript:") for _, value in attrs)
-
-
 def fuzz_report(folder: Path) -> Iterator[Trial]:
     """Render reports of runs with random models, answers and texts."""
     chance = random.Random(13)
@@ -177,13 +161,16 @@ def fuzz_report(folder: Path) -> Iterator[Trial]:
 
 
 def _render(results: Path) -> dict[str, bool]:
-    page = render_page(collect_report(results, texts=Texts.ALL))
-    tags = _Tags()
-    tags.feed(page)
-    data = _DATA.search(page)
+    text = render_page(collect_report(results, texts=Texts.ALL))
+    page = Page(text)
+    active = [tag for tag, _ in page.elements if tag in {"script", "iframe", "object", "embed"}]
+    attributes = [each for _, pairs in page.elements for each in pairs.items()]
     return {
-        "two scripts, the data and ours": tags.scripts == 2,
-        "no handler of an event": tags.handlers == 0,
-        "the data is JSON": data is not None and isinstance(json.loads(data[1]), dict),
-        "UTF-8 holds it": bool(page.encode()),
+        "two scripts, the data and ours": active == ["script", "script"],
+        "no handler of an event": not any(
+            name.startswith("on") or (value or "").startswith("javascript:")
+            for name, value in attributes
+        ),
+        "the data is JSON": isinstance(json.loads(page.inside["script"][0]), dict),
+        "UTF-8 holds it": bool(text.encode()),
     }
