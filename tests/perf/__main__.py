@@ -125,7 +125,8 @@ def measure_scorers(cases: Path, peers: Path) -> list[report.Judged]:
     return judged
 
 
-def _judge(python: Path, judge: str, cases: Path) -> report.Finding:
+def _judge(python: Path, judge: str, cases: Path) -> tuple[float, float]:
+    """Return median seconds, and what was found."""
     done = subprocess.run(  # noqa: S603 - our own module
         [python, "-m", "tests.perf.scorers", judge, cases],
         cwd=REPOSITORY,
@@ -134,7 +135,7 @@ def _judge(python: Path, judge: str, cases: Path) -> report.Finding:
         text=True,
     )
     told = json.loads(done.stdout.splitlines()[-1])
-    return report.Finding(statistics.median(told["seconds"]), told["found"])
+    return statistics.median(told["seconds"]), told["found"]
 
 
 def _say(what: str) -> None:
