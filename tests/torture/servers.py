@@ -184,15 +184,17 @@ def attack_usage(folder: Path) -> Iterator[Trial]:
 
 def attack_bodies(folder: Path) -> Iterator[Trial]:
     """Send invalid or malicious bodies."""
-    for provider in BODIES:
-        tries = {f"{provider}: {name}": reply for name, reply in bodies(provider).items()}
-        yield from _all(folder / provider, tries, partial(_try_chat, provider))
+    yield from _attack_chats(folder, bodies)
 
 
 def attack_transports(folder: Path) -> Iterator[Trial]:
     """Send valid bodies over a faulty transport."""
+    yield from _attack_chats(folder, transports)
+
+
+def _attack_chats(folder: Path, replies: Callable[[str], Mapping[str, Reply]]) -> Iterator[Trial]:
     for provider in BODIES:
-        tries = {f"{provider}: {name}": reply for name, reply in transports(provider).items()}
+        tries = {f"{provider}: {name}": reply for name, reply in replies(provider).items()}
         yield from _all(folder / provider, tries, partial(_try_chat, provider))
 
 

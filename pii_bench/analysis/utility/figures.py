@@ -123,6 +123,7 @@ class UtilityRow:
         asked: number of those that the answerer was asked about; None for published figures.
         weight: the weight of privacy in the balance.
         signature: the line that reproduces the row; empty for published figures.
+        figures: those of the samples that the means are over; empty for published figures.
     """
 
     source: Source
@@ -137,6 +138,7 @@ class UtilityRow:
     weight: float = DEFAULT_WEIGHT
     signature: str = ""
     note: str = ""
+    figures: tuple[SampleFigures, ...] = ()
 
     @property
     def complete(self) -> bool:

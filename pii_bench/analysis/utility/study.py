@@ -201,15 +201,15 @@ def update_figures(results: Path, measuring: Measuring) -> Figures:
     # Locked, so that an older collection never overwrites a newer one.
     with locked(results / FOLDER, wait=_LONGEST_WAIT):
         left_out: list[str] = []
-        measured = collect_utility(results, measuring, left_out)
+        rows = collect_utility(results, measuring, left_out)
         # The verdicts for no-mask are read twice: they are those for mask-all.
         left_out = list(dict.fromkeys(left_out))
         preferences = collect_preferences(results, left_out)
         published = published_figures()
-        paths = write_utility(measured, published, results)
+        paths = write_utility([*rows, *published], results)
         paths += write_preferences(preferences, results)
     return Figures(
-        rows=tuple(row for row, _ in measured),
+        rows=tuple(rows),
         published=tuple(published),
         preferences=tuple(preferences),
         paths=paths,

@@ -9,7 +9,6 @@ import pytest
 from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
 from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
-    answer_pairs,
     condition_of,
     load_answers,
     mask_by_gold,
@@ -221,10 +220,3 @@ def test_answers_that_cannot_be_compared(
 
     with pytest.raises(PiiBenchError, match=reason):
         load(tmp_path, replace(dataset, **changes), "mask-all")
-
-
-def test_answer_pairs_need_both_answers() -> None:
-    masked = {"s1": Completion("A"), "s2": Completion(""), "s3": Completion("C"), "s4": None}
-    unmasked = {"s1": Completion("1"), "s2": Completion("2"), "s3": None, "s4": Completion("4")}
-
-    assert answer_pairs(masked, unmasked) == {"s1": AnswerPair(masked="A", unmasked="1")}
