@@ -95,16 +95,7 @@ def render(
     *,
     load: float,
 ) -> str:
-    """The report.
-
-    Args:
-        bench: where the peers are.
-        contestants: those that ran.
-        costs: by contestant's name and calls at a time.
-        memory: MiB by number of samples.
-        judged: the scorer and its peers.
-        load: of the machine before.
-    """
+    """The report: costs by contestant's name and calls at a time, MiB by number of samples."""
     requests = max(memory)
     concurrencies = sorted({concurrency for _, concurrency in costs})
     waits = " and ".join(f"{requests / each / 10:.1f} s at {each}" for each in concurrencies)

@@ -192,10 +192,12 @@ def collect_report(
 
 def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leaks | None:
     """Return the leaks of the best system on the first dataset."""
-    for row in best[:1]:
-        for run, rows in scored:
-            if run.masking is not None and address(row) in map(address, rows):
-                return _leaks_of(run, run.masking, system_of(row))
+    if not best:
+        return None
+    place = address(best[0])
+    for run, rows in scored:
+        if run.masking is not None and any(address(row) == place for row in rows):
+            return _leaks_of(run, run.masking, system_of(best[0]))
     return None
 
 

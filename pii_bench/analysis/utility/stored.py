@@ -93,12 +93,8 @@ def read_maskings(
 ) -> tuple[bool, Maskings]:
     """Return whether masking uses gold, and the maskings of samples under a condition.
 
-    Args:
-        results: the folder with the runs of the systems that mask.
-        dataset: the dataset of the samples.
-        condition: what is masked.
-        masked_by: the runs that decide it, as in `answer_questions`.
-        samples: a sample has no masking if a system failed on it.
+    `masked_by` names the runs in `results` that mask, as in `answer_questions`. A sample has no
+    masking if a system failed on it.
 
     Raises:
         InputFileError: a run is absent or broken, or the dataset's file has changed since.
@@ -302,11 +298,7 @@ def load_answers(
 ) -> ConditionAnswers:
     """Pair the answers of a run that match the current requests with those without masking.
 
-    Args:
-        results: the folder with the runs of the systems that mask.
-        dataset: the dataset that both runs are on.
-        run: a run under any condition.
-        base: the run of the same answerer under `no-mask`.
+    `base` is the run of the same answerer on the same dataset under `no-mask`.
 
     Raises:
         PiiBenchError: the runs cannot be compared, no answer matches, or a run of the system that
