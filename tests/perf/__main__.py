@@ -14,6 +14,8 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,16 +62,14 @@ def serving(python: Path) -> Iterator[str]:
 def measure(
     bench: Bench, contestant: Contestant, concurrency: int, requests: int = REQUESTS
 ) -> Cost:
-    """Run one contestant in an empty folder; only `OURS` may make fewer requests than all.
+    """Run one contestant in an empty folder.
 
     Raises:
-        RuntimeError: it failed, or did not get an answer to each request once.
+        RuntimeError: it failed, or did not get an answer to each of its requests once.
     """
     shutil.rmtree(bench.folder, ignore_errors=True)
     bench.folder.mkdir(parents=True)
     command = contestant.command(bench, concurrency)
-    if requests != REQUESTS:
-        command = [sys.executable, *ours(bench, concurrency, limit=requests)]
     environment = contestant.environment(bench)
     before = _answered(bench)
     cost = run(command, folder=REPOSITORY, log=LOG, environment=environment)
@@ -105,12 +105,12 @@ def measure_calls(
 
 def measure_memory(bench: Bench, runs: int) -> Mapping[int, float]:
     """Median peak of ours in MiB, by the number of samples."""
-    return {
-        limit: statistics.median(
-            measure(bench, OURS, CONCURRENCIES[0], limit).peak for _ in range(runs)
-        )
-        for limit in (FEWER, REQUESTS)
-    }
+    peaks = {}
+    for limit in (FEWER, REQUESTS):
+        limited = replace(OURS, arguments=partial(ours, limit=limit))
+        costs = [measure(bench, limited, CONCURRENCIES[0], limit) for _ in range(runs)]
+        peaks[limit] = statistics.median(cost.peak for cost in costs)
+    return peaks
 
 
 def measure_scorers(cases: Path, peers: Path) -> list[report.Judged]:
