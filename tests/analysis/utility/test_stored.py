@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
+from pii_bench.analysis.utility.chats import AnswerPair, judge_questions
 from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
     condition_of,
@@ -119,17 +119,6 @@ def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
 @pytest.mark.parametrize("condition", ["mask-all", "openai/gpt-4o@host:80+naive+schema"])
 def test_run_names_contain_dataset_and_condition(condition: str) -> None:
     assert split_name(run_name("demo", condition)) == ("demo", condition)
-
-
-def test_stored_answers_match_by_request(tmp_path: Path, dataset: Dataset) -> None:
-    answers: dict[str, str | CallError] = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
-    run_answerer(tmp_path, dataset, "mask-all", answers)
-    (run,) = read_answerers(tmp_path, [])
-
-    asked = "<Full Name> is <Age>."
-    questions = answer_questions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
-    expected = {"s1": Completion("Young.", Finish.STOP), "s2": None}
-    assert run.responses(questions, dataset.samples) == expected
 
 
 def test_stored_verdicts_match_by_their_answers(tmp_path: Path, dataset: Dataset) -> None:
