@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.utility.chats import Ratings, judge_questions, read_verdict
 from pii_bench.analysis.utility.figures import (
-    DEFAULT_WEIGHT,
     Mean,
     Means,
     Missing,
@@ -86,7 +85,7 @@ class Measuring:
 
     embedder: str
     encoder: Encoder
-    weight: float = DEFAULT_WEIGHT
+    weight: float
 
 
 def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) -> list[UtilityRow]:
