@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pii_bench.analysis.runs import BASE, EvaluatedRun, RunName
 from pii_bench.datasets.sample import reasons_of
 from pii_bench.datasets.statistics import published_statistics
-from pii_bench.ranking.rows import metrics_of
+from pii_bench.ranking.rows import TESTED, metrics_of
 from pii_bench.ranking.scores import Scores, clusters_of, intervals, scores_of
 from pii_bench.tasks import Task
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 
 HARDER: Final = ("hard", "distract")
-
-_PUBLISHED_METRICS: Final = ("strict_f1", "ent_f1", "f1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def published_headlines(rows: Iterable[Row]) -> list[Headline]:
             oracle=row.oracle,
             complete=True,
         )
-        for metric in _PUBLISHED_METRICS:
+        for metric in TESTED[row.task]:
             if (value := row.metrics.get(metric)) is not None:
                 headlines.append(Headline(name, metric, None, value))
                 both[replace(name, dataset="+".join(BASE)), metric][row.dataset] = value

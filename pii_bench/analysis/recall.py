@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pii_bench.scorer import normalise, normalise_type, score_detection
@@ -105,9 +104,9 @@ def _shares(run: EvaluatedRun, rule: Rule) -> Iterator[Share]:
     for sample in run.samples:
         if sample.id not in scored:
             continue
-        prediction = run.predictions[sample.id]
-        predicted.update(("type", kind) for kind in _predicted_types(prediction, rule))
-        for entities, answer in _groups(sample, prediction, rule):
+        answers, groups = _compared(sample, run.predictions[sample.id], rule)
+        predicted.update(("type", kind) for subject in answers for _, kind in subject)
+        for entities, answer in groups:
             for pair, level, name in _named(entities):
                 gold[level, name] += 1
                 found[level, name] += pair in answer
@@ -125,32 +124,15 @@ def _shares(run: EvaluatedRun, rule: Rule) -> Iterator[Share]:
         )
 
 
-def _predicted_types(prediction: Prediction, rule: Rule) -> list[str]:
-    """Return the type of each distinct predicted entity; distinct by subject for `STRICT`."""
-    subjects = prediction.subjects or ()
-    if rule is Rule.STRICT:
-        return [kind for subject in subjects for _, kind in entity_set(subject)]
-    if rule is Rule.TYPED:
-        return [kind for _, kind in entity_set(chain.from_iterable(subjects))]
-    return []
-
-
-def _groups(
+def _compared(
     sample: Sample, prediction: Prediction, rule: Rule
-) -> Iterator[tuple[Iterable[Entity], AbstractSet[_Pair]]]:
-    """Yield gold entities, and the predicted (text, type) pairs to compare them with.
+) -> tuple[list[frozenset[_Pair]], list[tuple[Iterable[Entity], AbstractSet[_Pair]]]]:
+    """Return predicted (text, type) pairs, and groups of gold entities with those that find them.
 
-    `STRICT` has a group for each gold subject, the other rules one for the whole sample.
+    `STRICT` has a group for each subject, the other rules one for the whole sample. With `TEXT`
+    no pairs are predicted, since answers to a query have no types.
     """
-    subjects = prediction.subjects or ()
-    if rule is Rule.STRICT:
-        matching = score_detection(subjects, sample.gold_subjects).matching
-        answers = {theirs: entity_set(subjects[ours]) for ours, theirs in matching}
-        for place, subject in enumerate(sample.subjects):
-            yield subject.entities, answers.get(place, frozenset())
-    elif rule is Rule.TYPED:
-        yield sample.entities, entity_set(chain.from_iterable(subjects))
-    else:
+    if rule is Rule.TEXT:
         needed = {(related.subject, normalise(related.text)) for related in sample.related}
         entities = [
             entity
@@ -159,7 +141,17 @@ def _groups(
             if (subject.id, normalise(entity.text)) in needed
         ]
         texts = text_set(prediction.related or ())
-        yield entities, {pair for pair in map(_pair, entities) if pair[0] in texts}
+        return [], [(entities, {pair for pair in map(_pair, entities) if pair[0] in texts})]
+    predicted = [entity_set(subject) for subject in prediction.subjects or ()]
+    if rule is Rule.TYPED:
+        everything = frozenset[_Pair]().union(*predicted)
+        return [everything], [(sample.entities, everything)]
+    matching = score_detection(prediction.subjects, sample.gold_subjects).matching
+    answers = {theirs: predicted[ours] for ours, theirs in matching}
+    return predicted, [
+        (subject.entities, answers.get(place, frozenset()))
+        for place, subject in enumerate(sample.subjects)
+    ]
 
 
 def _pair(entity: Entity) -> _Pair:

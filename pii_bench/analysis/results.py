@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.analysis.agreement import (
     Agreement,
@@ -89,7 +88,7 @@ def records(analysis: Analysis) -> list[dict[str, object]]:
     return [
         {"table": name, **dict(zip(_header(kind), cells, strict=True))}
         for name, kind in _KINDS.items()
-        for cells in map(_cells(kind), getattr(analysis, name))
+        for cells in map(_cells, getattr(analysis, name))
     ]
 
 
@@ -98,7 +97,7 @@ def to_csv(kind: type, results: Iterable[object]) -> str:
 
     The run's name comes first, then the other fields, then the rates that follow from them.
     """
-    return csv_text(_header(kind), map(_cells(kind), results))
+    return csv_text(_header(kind), map(_cells, results))
 
 
 def write_csvs(analysis: Analysis, results: Path) -> list[Path]:
@@ -135,18 +134,16 @@ _RATES: Final[Mapping[type, tuple[str, ...]]] = {
 }
 
 
-def _columns(kind: type) -> list[str]:
-    """Return the attributes of a result that are columns; those of its run begin with `run.`."""
+def _header(kind: type) -> list[str]:
     names = [field.name for field in fields(kind)]
     if names[0] == "run":
-        names[:1] = [f"run.{field.name}" for field in fields(RunName)]
+        names[:1] = [field.name for field in fields(RunName)]
     return [*names, *_RATES.get(kind, ())]
 
 
-def _header(kind: type) -> list[str]:
-    return [name.removeprefix("run.") for name in _columns(kind)]
-
-
-def _cells(kind: type) -> attrgetter[tuple[object, ...]]:
-    """Return a function from a result to the values of its columns."""
-    return attrgetter(*_columns(kind))
+def _cells(result: Any) -> list[object]:
+    """Return the values of a result by column."""
+    record = asdict(result)
+    run = record.pop("run", {})
+    rates = [getattr(result, name) for name in _RATES.get(type(result), ())]
+    return [*run.values(), *record.values(), *rates]

@@ -57,8 +57,7 @@ class SpanTally:
         self.total = SpanScore()
         self.documents = 0
         self.unscored = Counter[str]()
-        # By label or tier: exact and overlap counts.
-        self._groups = defaultdict[str, tuple[Counts, Counts]](lambda: (Counts(), Counts()))
+        self._groups = defaultdict[str, SpanScore](SpanScore)  # by label or tier
         # By column prefix: how many documents have which counts, for the intervals.
         self._documents = defaultdict[str, Counter[Counts]](Counter)
 
@@ -79,9 +78,7 @@ class SpanTally:
             if (tier := self.labels[label].tier) is not None:
                 groups[f"tier {tier}"].add(span)
         for name, spans in groups.items():
-            score = score_spans(predicted, spans)
-            exact, overlapping = self._groups[name]
-            self._groups[name] = exact + score.counts, overlapping + score.overlap
+            self._groups[name] += score_spans(predicted, spans)
 
     def rows(self, dataset: str, signature: str) -> list[Row]:
         """Return rows for all documents, each type, tier and label, and unscored spans."""
@@ -102,9 +99,9 @@ class SpanTally:
             }
         ]
         for label, counts in sorted(score.labels.items()):
-            rows.append({"slice": f"type {label}", **_sizes(counts), **_figures("", counts.prf)})
+            rows.append({"slice": f"type {label}", **_sizes(counts), **_figures("", counts)})
         for name in sorted(self._groups, key=lambda name: (name.startswith("label"), name)):
-            exact, overlapping = self._groups[name]
+            exact, overlapping = self._groups[name].counts, self._groups[name].overlap
             kind, _, tier = name.partition(" ")
             rows.append(
                 {
@@ -157,7 +154,7 @@ class SpanTally:
             low, high = f1_interval(self._documents[prefix].elements()) or (None, None)
             figures |= {f"{prefix}f1_low": low, f"{prefix}f1_high": high}
             if not counts.empty:
-                figures |= _figures(prefix, counts.prf)
+                figures |= _figures(prefix, counts)
         return figures
 
 
@@ -245,11 +242,11 @@ def _counts(score: SpanScore) -> dict[str, Counts]:
     return {"": score.counts, "token_": score.tokens or Counts(), "overlap_": score.overlap}
 
 
-def _figures(prefix: str, prf: PRF) -> Row:
+def _figures(prefix: str, counts: Counts) -> Row:
     return {
-        f"{prefix}precision": prf.precision,
-        f"{prefix}recall": prf.recall,
-        f"{prefix}f1": prf.f1,
+        f"{prefix}precision": counts.precision,
+        f"{prefix}recall": counts.recall,
+        f"{prefix}f1": counts.f1,
     }
 
 

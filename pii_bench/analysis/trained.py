@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pii_bench.errors import InputFileError
@@ -14,35 +13,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """One encoder: its training data and settings, and its scores (0 to 1) on the dev data.
-
-    Attributes:
-        frozen: whether only the heads were trained.
-        augmented: kinds of augmentation, separated by commas; empty for none.
-        train, dev: datasets, with the number of samples of each.
-        epochs: with those of the weights that training started from.
-        strict_f1, ent_f1: of detection.
-        f1: of query-related.
-        h: harmonic mean of protection and retention.
-    """
-
-    weights: str
-    head: str
-    frozen: bool
-    augmented: str
-    train: str
-    epochs: int
-    dev: str
-    strict_f1: float
-    ent_f1: float
-    f1: float
-    h: float
-
-
-def read_trained(folder: Path) -> Trained:
+def read_trained(folder: Path) -> dict[str, object]:
     """Read the log that `pii-bench train encoder` wrote into a folder of weights.
+
+    Returns:
+        The row of one encoder. `frozen`: whether only the heads were trained; `augmented`: kinds
+        of augmentation; `train`, `dev`: datasets with their numbers of samples; `epochs`: with
+        those of the weights that training started from; and the scores (0 to 1) on the dev data.
 
     Raises:
         InputFileError: the log is missing or broken.
@@ -51,19 +28,19 @@ def read_trained(folder: Path) -> Trained:
     try:
         log = json.loads(path.read_bytes())
         settings, data, dev = log["settings"], log["data"], log["dev"]
-        return Trained(
-            weights=folder.name,
-            head=settings["head"],
-            frozen=settings["frozen"],
-            augmented=", ".join(settings["kinds"]),
-            train=_counted(data["train"]),
-            epochs=_epochs(log, log["earlier"]),
-            dev=_counted(data["dev"]),
-            strict_f1=dev["strict"],
-            ent_f1=dev["entity"],
-            f1=dev["query"],
-            h=dev["h"],
-        )
+        return {
+            "weights": folder.name,
+            "head": settings["head"],
+            "frozen": settings["frozen"],
+            "augmented": ", ".join(settings["kinds"]),
+            "train": _counted(data["train"]),
+            "epochs": _epochs(log, log["earlier"]),
+            "dev": _counted(data["dev"]),
+            "strict_f1": dev["strict"],
+            "ent_f1": dev["entity"],
+            "f1": dev["query"],
+            "h": dev["h"],
+        }
     except OSError as error:
         raise InputFileError(path, error.strerror or "cannot be read") from error
     except (ValueError, LookupError, TypeError) as error:

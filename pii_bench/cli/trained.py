@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from pii_bench.analysis.trained import Trained, read_trained
+from pii_bench.analysis.trained import read_trained
 from pii_bench.cli.options import add_options
 from pii_bench.cli.terminal import echo, echo_json
 from pii_bench.escaping import csv_text
@@ -31,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Print a row for each folder."""
-    rows = [asdict(read_trained(folder)) for folder in arguments.folders]
-    header = [field.name for field in fields(Trained)]
+    rows = [read_trained(folder) for folder in arguments.folders]
+    header = list(rows[0])
     if arguments.json:
         echo_json(rows)
     else:

@@ -9,7 +9,6 @@ import pytest
 from pii_bench.analysis.means import CurvePoint, Drop
 from pii_bench.analysis.recall import Rule, Share
 from pii_bench.analysis.results import Analysis, analyse, to_csv, write_csvs
-from pii_bench.files import ResultsError
 from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import answer, asked, evaluated, perturbed, run_name
@@ -114,10 +113,3 @@ def test_it_holds_no_text_of_a_sample(analysis: Analysis, tmp_path: Path) -> Non
 
     assert "Halifax" not in written
     assert "Ann Lee" not in written
-
-
-def test_tables_that_cannot_be_written(analysis: Analysis, tmp_path: Path) -> None:
-    (tmp_path / "analysis").write_text("a file")
-
-    with pytest.raises(ResultsError, match=r"headlines\.csv: cannot be written"):
-        write_csvs(analysis, tmp_path)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis.trained import Trained, read_trained
+from pii_bench.analysis.trained import read_trained
 from pii_bench.cli import main
 from pii_bench.errors import InputFileError
 
@@ -34,19 +34,19 @@ def weights(tmp_path: Path) -> Path:
 
 
 def test_a_row_says_what_was_learnt_from_and_how_good_it_is(weights: Path) -> None:
-    assert read_trained(weights) == Trained(
-        weights="with-crf",
-        head="crf",
-        frozen=False,
-        augmented="typos, values",
-        train="train-single 780, capid:train.jsonl 1906",
-        epochs=2,
-        dev="dev-single 120, held out of capid:train.jsonl 200",
-        strict_f1=0.75,
-        ent_f1=0.875,
-        f1=0.5,
-        h=0.625,
-    )
+    assert read_trained(weights) == {
+        "weights": "with-crf",
+        "head": "crf",
+        "frozen": False,
+        "augmented": "typos, values",
+        "train": "train-single 780, capid:train.jsonl 1906",
+        "epochs": 2,
+        "dev": "dev-single 120, held out of capid:train.jsonl 200",
+        "strict_f1": 0.75,
+        "ent_f1": 0.875,
+        "f1": 0.5,
+        "h": 0.625,
+    }
 
 
 def test_epochs_before_the_start_count(weights: Path) -> None:
@@ -57,7 +57,7 @@ def test_epochs_before_the_start_count(weights: Path) -> None:
     mean = {**_LOG, "history": [], "start": ["second", "first"], "earlier": earlier}
     (weights / "training.json").write_text(json.dumps(mean), encoding="utf-8")
 
-    assert read_trained(weights).epochs == 6
+    assert read_trained(weights)["epochs"] == 6
 
 
 def test_the_table_is_written_as_csv(weights: Path, tmp_path: Path) -> None:

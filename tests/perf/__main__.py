@@ -14,6 +14,8 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
+FOLDER: Final = REPOSITORY / "build" / "perf"
+LOG: Final = FOLDER / "log.txt"
 REQUESTS: Final = 1000
 CONCURRENCIES: Final = (50, 200)
 FEWER: Final = 250
@@ -55,70 +59,58 @@ def serving(python: Path) -> Iterator[str]:
         process.communicate()
 
 
-class Runner:
-    """Runs contestants and holds them to the number of requests.
+def measure(
+    bench: Bench, contestant: Contestant, concurrency: int, requests: int = REQUESTS
+) -> Cost:
+    """Run one contestant in an empty folder.
 
-    Args:
-        bench: what their commands are made from.
-        server: the server's URL.
-        log: what a contestant prints.
+    Raises:
+        RuntimeError: it failed, or did not get an answer to each of its requests once.
     """
+    shutil.rmtree(bench.folder, ignore_errors=True)
+    bench.folder.mkdir(parents=True)
+    command = contestant.command(bench, concurrency)
+    environment = contestant.environment(bench)
+    before = _answered(bench)
+    cost = run(command, folder=REPOSITORY, log=LOG, environment=environment)
+    if (answered := _answered(bench) - before) != requests:
+        what = f"{contestant.name}: {answered} answers to {requests} requests"
+        raise RuntimeError(f"{what}: see {LOG}")
+    _say(f"{contestant.name}: {cost.wall:.2f} s, {cost.cpu:.2f} s of CPU, {cost.peak:.0f} MiB")
+    return cost
 
-    def __init__(self, bench: Bench, server: str, log: Path) -> None:
-        self._bench, self._server, self._log = bench, server, log
 
-    def __call__(self, contestant: Contestant, concurrency: int, requests: int = REQUESTS) -> Cost:
-        """Run one contestant in an empty folder; only `OURS` may make fewer requests than all.
-
-        Raises:
-            RuntimeError: it failed, or did not get an answer to each request once.
-        """
-        shutil.rmtree(self._bench.folder, ignore_errors=True)
-        self._bench.folder.mkdir(parents=True)
-        command = contestant.command(self._bench, concurrency)
-        if requests != REQUESTS:
-            command = [sys.executable, *ours(self._bench, concurrency, limit=requests)]
-        before = self._answered()
-        cost = run(
-            command,
-            folder=REPOSITORY,
-            log=self._log,
-            environment=contestant.environment(self._bench),
-        )
-        if (answered := self._answered() - before) != requests:
-            what = f"{contestant.name}: {answered} answers to {requests} requests"
-            raise RuntimeError(f"{what}: see {self._log}")
-        _say(f"{contestant.name}: {cost.wall:.2f} s, {cost.cpu:.2f} s of CPU, {cost.peak:.0f} MiB")
-        return cost
-
-    def _answered(self) -> int:
-        with urllib.request.urlopen(f"{self._server}/count") as answer:  # noqa: S310 - our server
-            return int(answer.read())
+def _answered(bench: Bench) -> int:
+    url = f"{bench.base_url.removesuffix('/v1')}/count"
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - our server
+        return int(answer.read())
 
 
 def measure_calls(
-    runner: Runner, contestants: Sequence[Contestant], runs: int
+    bench: Bench, contestants: Sequence[Contestant], runs: int
 ) -> Mapping[tuple[str, int], list[Cost]]:
     """Costs by contestant and calls at a time; the contestants take turns."""
     costs: dict[tuple[str, int], list[Cost]] = {}
     for contestant in contestants:
         _say("not counted:")
-        runner(contestant, CONCURRENCIES[0])
+        measure(bench, contestant, CONCURRENCIES[0])
     for _ in range(runs):
         for concurrency in CONCURRENCIES:
             _say(f"{concurrency} at a time:")
             for contestant in contestants:
-                cost = runner(contestant, concurrency)
+                cost = measure(bench, contestant, concurrency)
                 costs.setdefault((contestant.name, concurrency), []).append(cost)
     return costs
 
 
-def measure_memory(runner: Runner, runs: int) -> Mapping[int, float]:
+def measure_memory(bench: Bench, runs: int) -> Mapping[int, float]:
     """Median peak of ours in MiB, by the number of samples."""
-    return {
-        limit: statistics.median(runner(OURS, CONCURRENCIES[0], limit).peak for _ in range(runs))
-        for limit in (FEWER, REQUESTS)
-    }
+    peaks = {}
+    for limit in (FEWER, REQUESTS):
+        limited = replace(OURS, arguments=partial(ours, limit=limit))
+        costs = [measure(bench, limited, CONCURRENCIES[0], limit) for _ in range(runs)]
+        peaks[limit] = statistics.median(cost.peak for cost in costs)
+    return peaks
 
 
 def measure_scorers(cases: Path, peers: Path) -> list[report.Judged]:
@@ -133,7 +125,8 @@ def measure_scorers(cases: Path, peers: Path) -> list[report.Judged]:
     return judged
 
 
-def _judge(python: Path, judge: str, cases: Path) -> report.Finding:
+def _judge(python: Path, judge: str, cases: Path) -> tuple[float, float]:
+    """Return median seconds, and what was found."""
     done = subprocess.run(  # noqa: S603 - our own module
         [python, "-m", "tests.perf.scorers", judge, cases],
         cwd=REPOSITORY,
@@ -142,7 +135,7 @@ def _judge(python: Path, judge: str, cases: Path) -> report.Finding:
         text=True,
     )
     told = json.loads(done.stdout.splitlines()[-1])
-    return report.Finding(statistics.median(told["seconds"]), told["found"])
+    return statistics.median(told["seconds"]), told["found"]
 
 
 def _say(what: str) -> None:
@@ -160,20 +153,18 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Not resolved: the link's own place says which environment it is of.
     peers = Path.cwd() / options.peers
-    folder = Path.cwd() / "build" / "perf"
-    folder.mkdir(parents=True, exist_ok=True)
-    requests = folder / "requests.jsonl"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    requests = FOLDER / "requests.jsonl"
     write_requests(requests, REQUESTS)
     load = os.getloadavg()[0]
     with serving(peers) as server:
         bench = Bench(
-            folder / "run", requests, f"{server}/v1", peers, Path.cwd() / options.node_modules
+            FOLDER / "run", requests, f"{server}/v1", peers, Path.cwd() / options.node_modules
         )
         contestants = [each for each in CONTESTANTS if each.program(bench).exists()]
-        runner = Runner(bench, server, folder / "log.txt")
-        costs = measure_calls(runner, contestants, options.runs)
-        memory = measure_memory(runner, options.runs)
-    judged = measure_scorers(folder / "cases.json", peers)
+        costs = measure_calls(bench, contestants, options.runs)
+        memory = measure_memory(bench, options.runs)
+    judged = measure_scorers(FOLDER / "cases.json", peers)
     text = report.render(bench, contestants, costs, memory, judged, load=load)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(text, encoding="utf-8")

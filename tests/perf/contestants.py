@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pii_bench.datasets.catalog import load_dataset
 from pii_bench.prompting.strategies import get_strategy, load_prompt
@@ -93,24 +93,14 @@ def write_requests(path: Path, limit: int) -> None:
             file.write(json.dumps(record) + "\n")
 
 
-def read_requests(path: Path) -> list[dict[str, Any]]:
-    """Read what `write_requests` wrote."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def ours(bench: Bench, concurrency: int, *, limit: int = 1000) -> list[str]:
     """`pii-bench run`, as its user runs it, but for the program."""
-    options = {
-        "--model": "openai/x",
-        "--base-url": bench.base_url,
-        "--task": "query-related",
-        "--strategy": "naive",
-        "--dataset": "single",
-        "--limit": str(limit),
-        "--concurrency": str(concurrency),
-        "--results": str(bench.folder / "results"),
-    }
-    return ["-c", _OURS, "run", *(part for option in options.items() for part in option)]
+    return [
+        *("-c", _OURS, "run", "--model", "openai/x", "--base-url", bench.base_url),
+        *("--task", "query-related", "--strategy", "naive", "--dataset", "single"),
+        *("--limit", str(limit), "--concurrency", str(concurrency)),
+        *("--results", str(bench.folder / "results")),
+    ]
 
 
 def _python(_: Bench) -> Path:
@@ -122,6 +112,7 @@ def _bare(bench: Bench, concurrency: int) -> list[str]:
 
 
 def _promptfoo(bench: Bench, concurrency: int) -> list[str]:
+    requests = map(json.loads, bench.requests.read_text(encoding="utf-8").splitlines())
     settings = {
         "apiBaseUrl": bench.base_url,
         "apiKey": "none",
@@ -136,7 +127,7 @@ def _promptfoo(bench: Bench, concurrency: int) -> list[str]:
                 "vars": {"prompt": request["prompt"]},
                 "assert": [{"type": "contains", "value": request["target"]}],
             }
-            for request in read_requests(bench.requests)
+            for request in requests
         ],
     }
     config = bench.folder / "promptfooconfig.json"

@@ -29,17 +29,7 @@ class Cost:
 
 
 def run(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> Cost:
-    """Run a process to its end; what it prints goes to a file.
-
-    Args:
-        command: program and arguments.
-        folder: where it runs.
-        log: the file.
-        environment: further variables.
-
-    Raises:
-        RuntimeError: it failed.
-    """
+    """Run a process to its end; what it prints goes to the log. A failure is a RuntimeError."""
     with log.open("wb") as output:
         start = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - our own commands

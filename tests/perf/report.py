@@ -72,22 +72,18 @@ The load of the machine just before was {load:.1f}. `make perf` installs the oth
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Median seconds over all cases, and the mean or F1 that came out."""
-
-    seconds: float
-    found: float
-
-
-@dataclass(frozen=True, slots=True)
 class Judged:
-    """One kind of cases, judged by us and by a peer."""
+    """One kind of cases, judged by us and by a peer.
+
+    Attributes:
+        ours, theirs: median seconds over all cases, and the mean or F1 that came out.
+    """
 
     what: str
     cases: int
     peer: str
-    ours: Finding
-    theirs: Finding
+    ours: tuple[float, float]
+    theirs: tuple[float, float]
 
 
 def render(
@@ -99,16 +95,7 @@ def render(
     *,
     load: float,
 ) -> str:
-    """The report.
-
-    Args:
-        bench: where the peers are.
-        contestants: those that ran.
-        costs: by contestant's name and calls at a time.
-        memory: MiB by number of samples.
-        judged: the scorer and its peers.
-        load: of the machine before.
-    """
+    """The report: costs by contestant's name and calls at a time, MiB by number of samples."""
     requests = max(memory)
     concurrencies = sorted({concurrency for _, concurrency in costs})
     waits = " and ".join(f"{requests / each / 10:.1f} s at {each}" for each in concurrencies)
@@ -136,51 +123,48 @@ def _calls(
     concurrencies: Sequence[int],
 ) -> str:
     header = ["program", "stores"]
+    rows = [[contestant.name, contestant.keeps] for contestant in contestants]
     for concurrency in concurrencies:
         header += [f"{concurrency} at a time: s", "x", "of CPU: s"]
-    rows = []
-    for contestant in contestants:
-        row = [contestant.name, contestant.keeps]
-        for concurrency in concurrencies:
-            wall = statistics.median([cost.wall for cost in costs[contestant.name, concurrency]])
-            bare = statistics.median([cost.wall for cost in costs[BARE.name, concurrency]])
-            cpu = statistics.median([cost.cpu for cost in costs[contestant.name, concurrency]])
+        bare = statistics.median(cost.wall for cost in costs[BARE.name, concurrency])
+        for contestant, row in zip(contestants, rows, strict=True):
+            own = costs[contestant.name, concurrency]
+            wall = statistics.median(cost.wall for cost in own)
+            cpu = statistics.median(cost.cpu for cost in own)
             row += [f"{wall:.2f}", f"{wall / bare:.2f}", f"{cpu:.2f}"]
-        rows.append(row)
     return _table(header, rows)
 
 
 def _scorers(judged: Sequence[Judged]) -> str:
     header = ("what", "cases", "pii_bench: s", "found", "other tool", "s", "found", "times as fast")
-    return _table(
-        header,
-        [
+    rows = []
+    for each in judged:
+        (own, own_found), (seconds, found) = each.ours, each.theirs
+        rows.append(
             (
-                each.what,
-                f"{each.cases:,}",
-                f"{each.ours.seconds:.3f}",
-                f"{each.ours.found:.4f}",
-                each.peer,
-                f"{each.theirs.seconds:.3f}",
-                f"{each.theirs.found:.4f}",
-                f"{each.theirs.seconds / each.ours.seconds:.1f}",
+                *(each.what, f"{each.cases:,}", f"{own:.3f}", f"{own_found:.4f}", each.peer),
+                *(f"{seconds:.3f}", f"{found:.4f}", f"{seconds / own:.1f}"),
             )
-            for each in judged
-        ],
-    )
+        )
+    return _table(header, rows)
 
 
 def _machine(bench: Bench) -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    peers = ", ".join(f"{name} {each}" for name, each in _peers(bench).items())
+    done = subprocess.run(  # noqa: S603 - our own code
+        [bench.peers, "-c", _VERSIONS, *_PEERS], stdout=subprocess.PIPE, check=True
+    )
+    versions = dict(zip(_PEERS, json.loads(done.stdout), strict=True))
+    package = bench.node_modules / "promptfoo" / "package.json"
+    if package.exists():
+        versions["promptfoo"] = json.loads(package.read_text(encoding="utf-8"))["version"]
+    peers = ", ".join(f"{name} {each}" for name, each in versions.items())
     own = ", ".join(f"{name} {version(name)}" for name in ("openai", "aiohttp", "rapidfuzz"))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-    return "\n".join(
-        (
-            f"- {_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB; {system}",
-            f"- pii_bench {pii_bench.__version__} and the bare loop: {own}",
-            f"- other tools: {peers}",
-        )
+    return (
+        f"- {_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB; {system}\n"
+        f"- pii_bench {pii_bench.__version__} and the bare loop: {own}\n"
+        f"- other tools: {peers}"
     )
 
 
@@ -189,17 +173,6 @@ def _processor() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.machine()
-
-
-def _peers(bench: Bench) -> Mapping[str, str]:
-    done = subprocess.run(  # noqa: S603 - our own code
-        [bench.peers, "-c", _VERSIONS, *_PEERS], stdout=subprocess.PIPE, check=True
-    )
-    versions = dict(zip(_PEERS, json.loads(done.stdout), strict=True))
-    package = bench.node_modules / "promptfoo" / "package.json"
-    if package.exists():
-        versions["promptfoo"] = json.loads(package.read_text(encoding="utf-8"))["version"]
-    return versions
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -53,10 +53,9 @@ class Measured:
     def row(self) -> str:
         """As a row of the report's table."""
         p95 = statistics.quantiles(self.times, n=20, method="inclusive")[-1]
-        cells = (len(self.times), statistics.median(self.times), p95, max(self.times))
-        count, *seconds = cells
+        seconds = (statistics.median(self.times), p95, max(self.times))
         told = " | ".join(f"{each:.2f}" for each in seconds)
-        return f"| {self.name} | {count} | {told} | {self.per_second:.1f} |"
+        return f"| {self.name} | {len(self.times)} | {told} | {self.per_second:.1f} |"
 
     @property
     def per_second(self) -> float:

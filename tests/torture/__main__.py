@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,12 +14,11 @@ from pii_bench.escaping import markdown, markdown_table
 from pii_bench.files import write_whole
 from tests.conftest import REPOSITORY
 from tests.torture import files, fuzz, kills, servers, sizes
-from tests.torture.attack import Attack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tests.torture.attack import Trial
+    from tests.torture.process import Trial
 
 _OUT: Final = REPOSITORY / "docs" / "torture.md"
 _HEADER: Final = ("Area", "Attack", "Expected", "Trials", "Passed")
@@ -36,6 +36,24 @@ _COMMAND: Final = (
 )
 _OTHERS: Final = "every command ends with exit code 0, 1 or 2 and shows the valid runs"
 _EXIT: Final = "no exception; exit code 0, 1 or 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One kind of attack.
+
+    Attributes:
+        area: The attacked area.
+        name: A description of the attack.
+        holds: A description of what is expected of each trial.
+        run: Runs the trials in an empty folder.
+    """
+
+    area: str
+    name: str
+    holds: str
+    run: Callable[[Path], Iterator[Trial]]
+
 
 ATTACKS: Final = (
     Attack(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import re
-from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pii_bench.analysis.report.data import Texts, collect_report
 from pii_bench.analysis.report.page import render_page
@@ -15,20 +13,22 @@ from pii_bench.prompting.parsing.answers import parse_structured_detection, pars
 from pii_bench.prompting.parsing.detection import parse_detection
 from pii_bench.prompting.parsing.texts import parse_related
 from pii_bench.scorer import score_detection, score_masking, score_query_related
+from tests.analysis.report.test_page import Page
 from tests.ranking.stored_runs import ANN, store_run, tiny_dataset
-from tests.torture.attack import Trial
+from tests.torture.process import Trial
 from tests.torture.servers import HOSTILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    _Subject = list[tuple[str, str]]
+
 PARSED: Final = 20_000
 SCORED: Final = 4_000
 MASKED: Final = 4_000
 REPORTED: Final = 24
 
-_DATA: Final = re.compile(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 _PIECES: Final = (
     *("### Answer: ", '["', '"]', "[", "]", "{", "}", '"', "'", "“", "”", ",", ":"),
     *("\\", "\\u", "`"),
@@ -46,9 +46,9 @@ def _text(chance: random.Random, pieces: tuple[str, ...], most: int) -> str:
     return "".join(chance.choices(pieces, k=chance.randint(0, most)))
 
 
-def _tried(name: str, attempt: Callable[[], dict[str, bool]]) -> Trial:
+def _tried(name: str, attempt: Callable[..., dict[str, bool]], *arguments: Any) -> Trial:
     try:
-        return Trial.of(name, attempt())
+        return Trial.of(name, attempt(*arguments))
     # Any exception is a failure of the trial.
     except Exception as error:  # noqa: BLE001
         return Trial(name, (f"no {type(error).__name__}",))
@@ -57,7 +57,6 @@ def _tried(name: str, attempt: Callable[[], dict[str, bool]]) -> Trial:
 def fuzz_parser(_: Path) -> Iterator[Trial]:
     """Parse answers of random pieces, and correct answers with random changes."""
     chance = random.Random(13)
-    readers = (parse_detection, parse_related, parse_structured_detection, parse_structured_related)
     right = ('Subject1{"Ann Lee": "PER", "32": "DEM"}', '### Answer: ["32", "Oslo"]')
     for number in range(PARSED):
         text = _text(chance, _PIECES, 30)
@@ -65,17 +64,18 @@ def fuzz_parser(_: Path) -> Iterator[Trial]:
             whole = chance.choice(right)
             place = chance.randrange(len(whole))
             text = whole[:place] + _text(chance, _PIECES, 2) + whole[place + chance.randint(0, 3) :]
+        yield _tried(f"answer {number}", _parse, text)
 
-        def read(text: str = text) -> dict[str, bool]:
-            found = [reader(text) for reader in readers]
-            return {
-                "has an answer exactly where its status says so": all(
-                    each.status.answered == (each.payload is not None) for each in found
-                ),
-                "the same answer twice": found == [reader(text) for reader in readers],
-            }
 
-        yield _tried(f"answer {number}", read)
+def _parse(text: str) -> dict[str, bool]:
+    readers = (parse_detection, parse_related, parse_structured_detection, parse_structured_related)
+    found = [reader(text) for reader in readers]
+    return {
+        "has an answer exactly where its status says so": all(
+            each.status.answered == (each.payload is not None) for each in found
+        ),
+        "the same answer twice": found == [reader(text) for reader in readers],
+    }
 
 
 def fuzz_scorer(_: Path) -> Iterator[Trial]:
@@ -83,7 +83,7 @@ def fuzz_scorer(_: Path) -> Iterator[Trial]:
     chance = random.Random(13)
     pieces = (*_WORDS, *_PIECES, " ")
 
-    def subject() -> list[tuple[str, str]]:
+    def subject() -> _Subject:
         return [
             (_text(chance, pieces, 3), chance.choice(("PER", "loc ", "", "\ud800")))
             for _ in range(chance.randint(0, 4))
@@ -93,33 +93,33 @@ def fuzz_scorer(_: Path) -> Iterator[Trial]:
         predicted = [subject() for _ in range(chance.randint(0, 8))]
         gold = [subject() for _ in range(chance.randint(0, 5))]
         shuffled = chance.sample(predicted, len(predicted)), chance.sample(gold, len(gold))
-        texts = [[text for each in side for text, _ in each] for side in (predicted, gold)]
+        yield _tried(f"sample {number}", _score, predicted, gold, *shuffled)
 
-        def score(
-            sides: tuple[list[list[tuple[str, str]]], ...] = (predicted, gold),
-            others: tuple[list[list[tuple[str, str]]], ...] = shuffled,
-            texts: list[list[str]] = texts,
-        ) -> dict[str, bool]:
-            found, again = score_detection(*sides), score_detection(*others)
-            metrics = ("strict", "entity", "entity_matched", "rouge_l")
-            figures = [getattr(found, name) for name in metrics]
-            related = score_query_related(*texts)
-            masking = score_masking(texts[0], texts[1], texts[1], texts[0])
-            figures += [related.exact, related.rouge_l, masking.exact, masking.rouge_l]
-            return {
-                "every figure is from 0 to 1": all(
-                    0 <= each <= 1
-                    for prf in figures
-                    for each in (prf.precision, prf.recall, prf.f1)
-                ),
-                "the order changes no figure": all(
-                    getattr(found, name) == getattr(again, name) for name in metrics
-                ),
-                "a side against itself is perfect": score_detection(sides[1], sides[1]).strict.f1
-                == 1,
-            }
 
-        yield _tried(f"sample {number}", score)
+def _score(
+    predicted: list[_Subject],
+    gold: list[_Subject],
+    shuffled_predicted: list[_Subject],
+    shuffled_gold: list[_Subject],
+) -> dict[str, bool]:
+    found = score_detection(predicted, gold)
+    again = score_detection(shuffled_predicted, shuffled_gold)
+    metrics = ("strict", "entity", "entity_matched", "rouge_l")
+    figures = [getattr(found, name) for name in metrics]
+    first = [text for subject in predicted for text, _ in subject]
+    second = [text for subject in gold for text, _ in subject]
+    related = score_query_related(first, second)
+    masking = score_masking(first, second, second, first)
+    figures += [related.exact, related.rouge_l, masking.exact, masking.rouge_l]
+    return {
+        "every figure is from 0 to 1": all(
+            0 <= each <= 1 for prf in figures for each in (prf.precision, prf.recall, prf.f1)
+        ),
+        "the order changes no figure": all(
+            getattr(found, name) == getattr(again, name) for name in metrics
+        ),
+        "a side against itself is perfect": score_detection(gold, gold).strict.f1 == 1,
+    }
 
 
 def fuzz_mask(_: Path) -> Iterator[Trial]:
@@ -131,34 +131,16 @@ def fuzz_mask(_: Path) -> Iterator[Trial]:
         entities = [(chance.choice(_WORDS), "PER") for _ in range(chance.randint(0, 5))]
         entities += [(_text(chance, pieces, 2), chance.choice(("ORG", "", "EMAIL")))]
         related = [chance.choice(_WORDS)] if chance.random() < 0.4 else []
-
-        def hide(
-            text: str = text,
-            entities: list[tuple[str, str]] = entities,
-            related: list[str] = related,
-        ) -> dict[str, bool]:
-            masked = mask(text, entities, related)
-            return {
-                "the text comes back": unmask(masked.text, masked.mapping) == text,
-                "nothing is masked that is not named": bool(entities) or masked.text == text,
-                "the same masks twice": mask(text, entities, related).text == masked.text,
-            }
-
-        yield _tried(f"text {number}", hide)
+        yield _tried(f"text {number}", _mask, text, entities, related)
 
 
-class _Tags(HTMLParser):
-    """An HTML parser that counts the scripts, event handlers and script URLs of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scripts = 0
-        self.handlers = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.scripts += tag in {"script", "iframe", "object", "embed"}
-        self.handlers += any(name.startswith("on") for name, _ in attrs)
-        self.handlers += any((value or "").startswith("javascript:") for _, value in attrs)
+def _mask(text: str, entities: list[tuple[str, str]], related: list[str]) -> dict[str, bool]:
+    masked = mask(text, entities, related)
+    return {
+        "the text comes back": unmask(masked.text, masked.mapping) == text,
+        "nothing is masked that is not named": bool(entities) or masked.text == text,
+        "the same masks twice": mask(text, entities, related).text == masked.text,
+    }
 
 
 def fuzz_report(folder: Path) -> Iterator[Trial]:
@@ -175,17 +157,20 @@ def fuzz_report(folder: Path) -> Iterator[Trial]:
             results / "runs", dataset, "naive", {"s1": ANN, "s2": answers["s2"]}, model=model,
             settings={"x": HOSTILE}, unmasked_text_to=HOSTILE,
         )  # fmt: skip
+        yield _tried(f"report {number}", _render, results)
 
-        def render(results: Path = results) -> dict[str, bool]:
-            page = render_page(collect_report(results, dataset="all", systems=(), texts=Texts.ALL))
-            tags = _Tags()
-            tags.feed(page)
-            data = _DATA.search(page)
-            return {
-                "two scripts, the data and ours": tags.scripts == 2,
-                "no handler of an event": tags.handlers == 0,
-                "the data is JSON": data is not None and isinstance(json.loads(data[1]), dict),
-                "UTF-8 holds it": bool(page.encode()),
-            }
 
-        yield _tried(f"report {number}", render)
+def _render(results: Path) -> dict[str, bool]:
+    text = render_page(collect_report(results, texts=Texts.ALL))
+    page = Page(text)
+    active = [tag for tag, _ in page.elements if tag in {"script", "iframe", "object", "embed"}]
+    attributes = [each for _, pairs in page.elements for each in pairs.items()]
+    return {
+        "two scripts, the data and ours": active == ["script", "script"],
+        "no handler of an event": not any(
+            name.startswith("on") or (value or "").startswith("javascript:")
+            for name, value in attributes
+        ),
+        "the data is JSON": isinstance(json.loads(page.inside["script"][0]), dict),
+        "UTF-8 holds it": bool(text.encode()),
+    }

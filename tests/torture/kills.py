@@ -20,8 +20,7 @@ from tests.cli.command import environment
 from tests.cli.test_interruption import finish, run_and_kill, stored
 from tests.protocol_server import ProtocolServer
 from tests.runs.batch_bench import IDS, Bench, Crash
-from tests.torture.attack import Trial
-from tests.torture.process import KEY
+from tests.torture.process import KEY, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

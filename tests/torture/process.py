@@ -1,4 +1,4 @@
-"""Running `pii-bench` in a separate process and measuring its memory."""
+"""Trials, and running `pii-bench` in a separate process and measuring its memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tests.cli.command import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 KEY: Final = "sk-planted-key-0123456789"
@@ -34,6 +35,24 @@ sys.exit(main())
 """
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The result of one trial of an attack.
+
+    Attributes:
+        name: The variant that was tried.
+        broken: Expectations that were not met.
+    """
+
+    name: str
+    broken: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, checks: dict[str, bool]) -> Trial:
+        """Return a trial; `checks` maps each expectation to whether it was met."""
+        return cls(name, tuple(expectation for expectation, met in checks.items() if not met))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +83,27 @@ class Ended:
         }
 
 
-def pii_bench(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> Ended:
+def pii_bench(folder: Path, *arguments: str) -> Ended:
     """Run a command in a folder."""
-    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
-        [sys.executable, "-c", _CODE, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env={**environment(PII_BENCH_API_KEY=KEY), **(variables or {})},
-    )
-    said: dict[str, bytes] = {}
-    readers = [
-        threading.Thread(target=lambda name=name, pipe=pipe: said.update({name: pipe.read()}))
-        for name, pipe in (("out", process.stdout), ("err", process.stderr))
-    ]
-    for reader in readers:
-        reader.start()
-    watch = threading.Timer(LONGEST, process.kill)
-    watch.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    hung = not watch.is_alive()
-    watch.cancel()
-    for reader in readers:
-        reader.join()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
-    return Ended(
-        None if hung else process.returncode,
-        said["out"].decode("utf-8", "replace"),
-        said["err"].decode("utf-8", "replace"),
-        usage.ru_maxrss / 1024,
-    )
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(  # noqa: S603 -- our own interpreter and code
+            [sys.executable, "-c", _CODE, *arguments],
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            env=environment(PII_BENCH_API_KEY=KEY),
+        )
+        watch = threading.Timer(LONGEST, process.kill)
+        watch.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        hung = not watch.is_alive()
+        watch.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        return Ended(
+            None if hung else process.returncode,
+            out.read().decode("utf-8", "replace"),
+            err.read().decode("utf-8", "replace"),
+            usage.ru_maxrss / 1024,
+        )

@@ -12,8 +12,7 @@ from tests.anthropic_replies import message_body, text_block
 from tests.builders import sample_record, write_lines
 from tests.mistral_replies import answer_body
 from tests.protocol_server import RESET, ProtocolServer, Reply, completion
-from tests.torture.attack import Trial
-from tests.torture.process import KEY, PLANTED, Ended, pii_bench
+from tests.torture.process import KEY, PLANTED, Ended, Trial, pii_bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -185,15 +184,17 @@ def attack_usage(folder: Path) -> Iterator[Trial]:
 
 def attack_bodies(folder: Path) -> Iterator[Trial]:
     """Send invalid or malicious bodies."""
-    for provider in BODIES:
-        tries = {f"{provider}: {name}": reply for name, reply in bodies(provider).items()}
-        yield from _all(folder / provider, tries, partial(_try_chat, provider))
+    yield from _attack_chats(folder, bodies)
 
 
 def attack_transports(folder: Path) -> Iterator[Trial]:
     """Send valid bodies over a faulty transport."""
+    yield from _attack_chats(folder, transports)
+
+
+def _attack_chats(folder: Path, replies: Callable[[str], Mapping[str, Reply]]) -> Iterator[Trial]:
     for provider in BODIES:
-        tries = {f"{provider}: {name}": reply for name, reply in transports(provider).items()}
+        tries = {f"{provider}: {name}": reply for name, reply in replies(provider).items()}
         yield from _all(folder / provider, tries, partial(_try_chat, provider))
 
 
@@ -226,7 +227,7 @@ def _all(
             yield future.result()
 
 
-def _samples(folder: Path, count: int) -> str:
+def _write_samples(folder: Path, count: int) -> None:
     records = [
         sample_record(
             f"s{number}",
@@ -241,7 +242,6 @@ def _samples(folder: Path, count: int) -> str:
         for number in range(count)
     ]
     write_lines(folder / "set.jsonl", records)
-    return "set.jsonl"
 
 
 def _chat(provider: str, folder: Path, server: ProtocolServer, *options: str) -> Ended:
@@ -262,7 +262,7 @@ def _sound_run(folder: Path) -> None:
 
 def _calls_within_cap(folder: Path, provider: str) -> int:
     """Return the number of calls within the cap if the server reports no token counts."""
-    _samples(folder, _SAMPLES)
+    _write_samples(folder, _SAMPLES)
     with ProtocolServer() as server:
         server.script(Reply(body=BODIES[provider](usage=None)))
         _chat(provider, folder, server, "--price", _PRICE, "--max-usd", _CAP)
@@ -270,7 +270,7 @@ def _calls_within_cap(folder: Path, provider: str) -> int:
 
 
 def _try_usage(provider: str, most: int, folder: Path, name: str, reply: Reply) -> Trial:
-    _samples(folder, _SAMPLES)
+    _write_samples(folder, _SAMPLES)
     _sound_run(folder)
     with ProtocolServer() as server:
         server.script(reply)
@@ -296,7 +296,7 @@ def _try_usage(provider: str, most: int, folder: Path, name: str, reply: Reply) 
 
 
 def _try_chat(provider: str, folder: Path, name: str, reply: Reply) -> Trial:
-    _samples(folder, 1)
+    _write_samples(folder, 1)
     _sound_run(folder)
     with ProtocolServer() as server:
         server.script(reply)

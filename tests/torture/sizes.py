@@ -6,8 +6,7 @@ import json
 import random
 from typing import TYPE_CHECKING, Final
 
-from tests.torture.attack import Trial
-from tests.torture.process import Ended, pii_bench
+from tests.torture.process import Ended, Trial, pii_bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.__main__ import ATTACKS, render
-from tests.torture.attack import Attack, Trial
+from tests.torture.__main__ import ATTACKS, Attack, render
+from tests.torture.process import Trial
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -50,8 +50,8 @@ class Exposure:
         leaked: those of them that are not masked: part of an occurrence can be read.
         needed: number of texts that the query needs.
         needed_masked: those of them of which no occurrence can be read in full.
-        other: number of characters outside of annotated texts, without white space.
-        other_masked: those of them that are masked.
+        other_characters: number of characters outside of annotated texts, without white space.
+        other_characters_masked: those of them that are masked.
         repeated: unneeded texts with more than one occurrence.
         repeated_in_part: those of them with masked and unmasked occurrences.
         repeated_open: those of them without a masked occurrence.
@@ -61,8 +61,8 @@ class Exposure:
     leaked: Counter[int] = field(default_factory=Counter)
     needed: int = 0
     needed_masked: int = 0
-    other: int = 0
-    other_masked: int = 0
+    other_characters: int = 0
+    other_characters_masked: int = 0
     repeated: int = 0
     repeated_in_part: int = 0
     repeated_open: int = 0
@@ -93,7 +93,7 @@ class Exposure:
     @property
     def text_over_masking(self) -> float | None:
         """Share of the characters that are no PII that are masked; None if there are none."""
-        return _rate(self.other_masked, self.other)
+        return _rate(self.other_characters_masked, self.other_characters)
 
 
 def judge(sample: Sample, masked: Iterable[Span]) -> Exposure:
@@ -118,8 +118,8 @@ def _judge(gold: GoldTexts, tiers: Mapping[str, int], masked: Iterable[Span]) ->
         leaked=Counter(tier for tier, hidden, places in unneeded if hidden < places),
         needed=len(needed),
         needed_masked=needed.count(0),
-        other=judgement.other,
-        other_masked=judgement.other_masked,
+        other_characters=judgement.other,
+        other_characters_masked=judgement.other_masked,
         repeated=len(repeated),
         repeated_in_part=sum(0 < hidden < places for hidden, places in repeated),
         repeated_open=sum(hidden == 0 for hidden, _ in repeated),

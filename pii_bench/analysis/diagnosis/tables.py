@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -183,14 +183,5 @@ def _rates(exposure: Exposure) -> dict[str, float | None]:
 
 
 def _numbers(exposure: Exposure) -> dict[str, int]:
-    return {
-        "unneeded": exposure.unneeded.total(),
-        "leaked": exposure.leaked.total(),
-        "needed": exposure.needed,
-        "needed_masked": exposure.needed_masked,
-        "other_characters": exposure.other,
-        "other_characters_masked": exposure.other_masked,
-        "repeated": exposure.repeated,
-        "repeated_in_part": exposure.repeated_in_part,
-        "repeated_open": exposure.repeated_open,
-    }
+    numbers = {each.name: getattr(exposure, each.name) for each in fields(exposure)}
+    return {**numbers, "unneeded": exposure.unneeded.total(), "leaked": exposure.leaked.total()}

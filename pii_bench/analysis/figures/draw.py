@@ -236,7 +236,13 @@ def chosen(tradeoffs: Sequence[Tradeoff]) -> list[Tradeoff]:
         return []
     dataset = min(systems, key=lambda name: (-systems[name], name))
     own = [each for each in tradeoffs if each.run in kept and each.run.dataset == dataset]
-    own.sort(key=lambda each: (each.run.oracle, -_h(each), each.run.model, each.run.strategy))
+
+    def order(tradeoff: Tradeoff) -> tuple[bool, float, str, str]:
+        run = tradeoff.run
+        h = harmonic_mean(tradeoff.protection, tradeoff.retention)
+        return run.oracle, -h, run.model, run.strategy
+
+    own.sort(key=order)
     return own[:_MAX_TRADEOFFS] if len(own) > 1 else []
 
 
@@ -266,7 +272,3 @@ def draw_tradeoff(tradeoffs: Sequence[Tradeoff]) -> Figure:
     panel.set_ylabel("Protection: unrelated PII that cannot be read")
     figure.legend(handles=handles, loc="outside right upper", handlelength=1)
     return figure
-
-
-def _h(tradeoff: Tradeoff) -> float:
-    return harmonic_mean(tradeoff.protection, tradeoff.retention) or 0.0

@@ -186,14 +186,13 @@ def best(scores: Iterable[tuple[RunName, int, float]]) -> list[RunName]:
         (run for run in kept if run.dataset == dataset),
         key=lambda run: (run.oracle, -sums[run] / counts[run], run.model, run.strategy),
     )
-    by_model: defaultdict[tuple[str, bool], list[RunName]] = defaultdict(list)
+    # Oracles after the others; then by the number of better runs of the same model.
+    better: Counter[tuple[bool, str]] = Counter()
+    turns: dict[RunName, tuple[bool, int]] = {}
     for run in ordered:
-        by_model[run.model, run.oracle].append(run)
-
-    def turn(run: RunName) -> tuple[bool, int]:
-        return run.oracle, by_model[run.model, run.oracle].index(run)
-
-    chosen = sorted(ordered, key=turn)[: len(SERIES)]
+        turns[run] = run.oracle, better[run.oracle, run.model]
+        better[run.oracle, run.model] += 1
+    chosen = sorted(ordered, key=lambda run: turns[run])[: len(SERIES)]
     return [run for run in ordered if run in chosen]
 
 

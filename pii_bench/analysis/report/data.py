@@ -192,10 +192,12 @@ def collect_report(
 
 def _leaks(best: Sequence[Row], scored: Sequence[tuple[Run, list[Row]]]) -> Leaks | None:
     """Return the leaks of the best system on the first dataset."""
-    for row in best[:1]:
-        for run, rows in scored:
-            if run.masking is not None and address(row) in map(address, rows):
-                return _leaks_of(run, run.masking, system_of(row))
+    if not best:
+        return None
+    place = address(best[0])
+    for run, rows in scored:
+        if run.masking is not None and any(address(row) == place for row in rows):
+            return _leaks_of(run, run.masking, system_of(best[0]))
     return None
 
 
@@ -363,6 +365,12 @@ def _record(
             )
         if with_texts:
             _add_calls(members, encoded)
+    examples: list[Record] = []
+    if leaks is not None and texts.include(by_name[leaks.dataset]):
+        examples = [
+            {"set": leaks.dataset, "run": leaks.system, "sample": sample_id, "title": title}
+            for title, sample_id in leaks.examples.items()
+        ]
     return {
         "types": list(vocabulary.types),
         "categories": list(vocabulary.categories),
@@ -373,7 +381,7 @@ def _record(
         "traces": list(Trace),
         "datasets": datasets,
         "runs": runs,
-        "examples": [] if leaks is None else _examples(leaks, datasets, runs),
+        "examples": examples,
     }
 
 
@@ -388,15 +396,3 @@ def _add_calls(
             answer = answers[index]
             if any(calls) and answer is not None:
                 answer["x"] = calls
-
-
-def _examples(leaks: Leaks, datasets: Sequence[Record], runs: Sequence[Record]) -> list[Record]:
-    """Return (dataset, run, sample, title) of the examples; none without texts."""
-    for number, dataset in enumerate(datasets):
-        named = [run for run in runs if (run["dataset"], run["name"]) == (number, leaks.system)]
-        if dataset["name"] == leaks.dataset and dataset["texts"] and named:
-            return [
-                {"set": leaks.dataset, "run": leaks.system, "sample": sample_id, "title": title}
-                for title, sample_id in leaks.examples.items()
-            ]
-    return []

@@ -6,7 +6,7 @@ exclusive ends. Texts are compared after the scorer's normalisation and numbered
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.diagnosis.errors import ErrorClass, Side, classify
@@ -48,18 +48,16 @@ _PLACEHOLDERS: Final = Sample(
 _BETWEEN_DRAWS: Final = "\n\n--- next draw ---\n\n"
 
 
-@dataclass(frozen=True, slots=True)
 class Vocabulary:
     """Numbers of the types, categories and tags of all samples, in the order of first use.
 
     The seven types come first.
     """
 
-    types: dict[str, int] = field(
-        default_factory=lambda: {kind: number for number, kind in enumerate(PiiType)}
-    )
-    categories: dict[str, int] = field(default_factory=dict)
-    tags: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.types: dict[str, int] = {kind: number for number, kind in enumerate(PiiType)}
+        self.categories: dict[str, int] = {}
+        self.tags: dict[str, int] = {}
 
 
 def _number(names: dict[str, int], name: str) -> int:

@@ -113,12 +113,14 @@ def judge_questions(pairs: Mapping[str, AnswerPair]) -> Questions:
 
     The first message shows the answer to the unmasked text as A, the second as B.
     """
-    names = "answer_a", "answer_b"
     fields = {
-        sample_id: _both_orders(names, pair.unmasked, pair.masked)
+        sample_id: [
+            {"answer_a": pair.unmasked, "answer_b": pair.masked},
+            {"answer_a": pair.masked, "answer_b": pair.unmasked},
+        ]
         for sample_id, pair in pairs.items()
     }
-    return Questions(JUDGE, _template("judge.txt", *names), fields)
+    return Questions(JUDGE, _template("judge.txt", "answer_a", "answer_b"), fields)
 
 
 def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -> Questions:
@@ -127,21 +129,19 @@ def text_questions(pairs: Mapping[str, TextPair], rewritten_by: Sequence[str]) -
     The first message shows the rewritten text as A, the second as B. `rewritten_by` is the model
     and prompt of the run that rewrote the texts.
     """
-    names = "text_a", "text_b"
     fields = {
-        sample_id: _both_orders(names, pair.rewritten, pair.masked)
+        sample_id: [
+            {"text_a": pair.rewritten, "text_b": pair.masked},
+            {"text_a": pair.masked, "text_b": pair.rewritten},
+        ]
         for sample_id, pair in pairs.items()
     }
-    return Questions(TEXTS, _template("texts.txt", *names), fields, {MASKED_BY: [*rewritten_by]})
+    template = _template("texts.txt", "text_a", "text_b")
+    return Questions(TEXTS, template, fields, {MASKED_BY: [*rewritten_by]})
 
 
 def _template(file: str, *fields: str) -> Template:
     return load_template(PROMPTS / "utility" / file, frozenset({"description", "query", *fields}))
-
-
-def _both_orders(names: tuple[str, str], one: str, other: str) -> list[dict[str, str]]:
-    a, b = names
-    return [{a: one, b: other}, {a: other, b: one}]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pii_bench.analysis.utility.chats import Ratings, judge_questions, read_verdict
 from pii_bench.analysis.utility.figures import (
-    DEFAULT_WEIGHT,
     Mean,
     Means,
     Missing,
@@ -76,9 +75,6 @@ _REASONS: Final = {
     Missing.UNPARSED: "verdict unparsed",
 }
 
-Measured: TypeAlias = tuple[UtilityRow, tuple[SampleFigures, ...]]
-"""A row and the samples that its means are over."""
-
 _Utilities: TypeAlias = "Mapping[str, float | Ratings | Missing]"
 """Utility by the id of each sample that has both answers."""
 
@@ -89,21 +85,21 @@ class Measuring:
 
     embedder: str
     encoder: Encoder
-    weight: float = DEFAULT_WEIGHT
+    weight: float
 
 
-def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) -> list[Measured]:
+def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) -> list[UtilityRow]:
     """Compute the figures of every run of an answerer in a results folder.
 
     `left_out` receives a message for each run or line that cannot be used; some more than once.
 
     Returns:
-        Figures sorted by dataset, answerer, measure and condition.
+        Rows sorted by dataset, answerer, measure and condition.
     """
     runs = read_answerers(results, left_out)
     bases = {(run.model, run.dataset): run for run in runs if run.condition == NO_MASK}
     load = cache(load_dataset)
-    measured: list[Measured] = []
+    rows: list[UtilityRow] = []
     for run in runs:
         try:
             base = bases.get((run.model, run.dataset))
@@ -113,12 +109,12 @@ def collect_utility(results: Path, measuring: Measuring, left_out: list[str]) ->
         except PiiBenchError as error:
             left_out.append(run.left_out(error))
         else:
-            measured.append(_measure_by_cosine(answers, measuring))
-            measured += _measure_by_judges(results, answers, measuring.weight, left_out)
-    return sorted(measured, key=_place)
+            rows.append(_measure_by_cosine(answers, measuring))
+            rows += _measure_by_judges(results, answers, measuring.weight, left_out)
+    return sorted(rows, key=_place)
 
 
-def _measure_by_cosine(answers: ConditionAnswers, measuring: Measuring) -> Measured:
+def _measure_by_cosine(answers: ConditionAnswers, measuring: Measuring) -> UtilityRow:
     encoder = measuring.encoder
     utilities = {
         sample_id: similarity(encoder, pair.masked, pair.unmasked)
@@ -126,17 +122,17 @@ def _measure_by_cosine(answers: ConditionAnswers, measuring: Measuring) -> Measu
     }
     settings = {f"embedder.{key}": value for key, value in encoder.identity.items()}
     measure = f"cosine {measuring.embedder}"
-    return _measured(answers, measure, measuring.weight, utilities, {}, settings)
+    return _row(answers, measure, measuring.weight, utilities, {}, settings)
 
 
 def _measure_by_judges(
     results: Path, answers: ConditionAnswers, weight: float, left_out: list[str]
-) -> list[Measured]:
+) -> list[UtilityRow]:
     run = answers.run
     # Without masking, an answer is compared with itself: there is nothing to ask a judge.
     unmasked = run.condition == NO_MASK
     judged = run_name(run.dataset, MASK_ALL if unmasked else run.condition)
-    measured = []
+    rows = []
     for judge in read_judges(results, run.model, judged, left_out):
         card = judge.manifest.system
         utilities = dict.fromkeys(answers.pairs, 1.0) if unmasked else _verdicts(judge, answers)
@@ -144,8 +140,8 @@ def _measure_by_judges(
         judge_settings = {**card.settings, "returned": "+".join(judge.returned)}
         settings = {f"judge.{key}": value for key, value in judge_settings.items()}
         measure = f"judge {card.model}"
-        measured.append(_measured(answers, measure, weight, utilities, prompts, settings))
-    return measured
+        rows.append(_row(answers, measure, weight, utilities, prompts, settings))
+    return rows
 
 
 def _verdicts(judge: StoredChat, answers: ConditionAnswers) -> _Utilities:
@@ -160,21 +156,21 @@ def _verdicts(judge: StoredChat, answers: ConditionAnswers) -> _Utilities:
     return verdicts
 
 
-def _measured(
+def _row(
     answers: ConditionAnswers,
     measure: str,
     weight: float,
     utilities: _Utilities,
     prompts: Mapping[str, str],
     settings: Mapping[str, Any],
-) -> Measured:
+) -> UtilityRow:
     """Make a row; `prompts` and `settings` are what its measure adds to the signature."""
     figures = tuple(
         _sample_figures(sample, answers.maskings, utilities.get(sample.id, Missing.NO_ANSWER))
         for sample in answers.asked
     )
     settings = {**settings, "weight": weight, "utility": measure}
-    row = UtilityRow(
+    return UtilityRow(
         source=Source.RUN,
         dataset=answers.run.dataset,
         condition=answers.run.condition,
@@ -186,8 +182,8 @@ def _measured(
         asked=len(answers.asked),
         weight=weight,
         signature=answers.run.signature(Task.MASKING, prompts, settings),
+        figures=figures,
     )
-    return row, figures
 
 
 def _sample_figures(
@@ -209,8 +205,7 @@ def _sample_figures(
     return SampleFigures(sample.id, protected, utility)
 
 
-def _place(measured: Measured) -> tuple[object, ...]:
-    row, _ = measured
+def _place(row: UtilityRow) -> tuple[object, ...]:
     conditions = [*GOLD_CONDITIONS, row.condition]
     place = conditions.index(row.condition)
     return row.dataset, row.answerer, row.measure, place, row.condition
@@ -250,7 +245,7 @@ def to_csv(rows: Sequence[UtilityRow]) -> str:
     return csv_text(list(records[0]), (record.values() for record in records))
 
 
-def samples_to_csv(measured: Sequence[Measured]) -> str:
+def samples_to_csv(rows: Sequence[UtilityRow]) -> str:
     """Return CSV with one line per row and sample."""
     lines = (
         [
@@ -258,8 +253,8 @@ def samples_to_csv(measured: Sequence[Measured]) -> str:
             *(each.privacy, each.utility, each.balanced(row.weight), each.missing),
             *((each.ratings.masked, each.ratings.unmasked) if each.ratings else (None, None)),
         ]
-        for row, figures in measured
-        for each in figures
+        for row in rows
+        for each in row.figures
     )
     return csv_text(_SAMPLE_COLUMNS, lines)
 
@@ -295,9 +290,7 @@ def to_table(rows: Sequence[UtilityRow]) -> str:
     return markdown_table(header, lines)
 
 
-def write_utility(
-    measured: Sequence[Measured], published: Sequence[UtilityRow], results: Path
-) -> tuple[Path, ...]:
+def write_utility(rows: Sequence[UtilityRow], results: Path) -> tuple[Path, ...]:
     """Write `utility.csv`, `utility.md` and `samples.csv` into `<results>/utility`.
 
     Raises:
@@ -305,10 +298,9 @@ def write_utility(
     """
     folder = results / FOLDER
     table, page, samples = folder / "utility.csv", folder / "utility.md", folder / "samples.csv"
-    rows = [*(row for row, _ in measured), *published]
     write_whole(table, to_csv(rows))
     write_whole(page, to_markdown(rows))
-    write_whole(samples, samples_to_csv(measured))
+    write_whole(samples, samples_to_csv(rows))
     return table, page, samples
 
 

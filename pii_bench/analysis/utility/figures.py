@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pii_bench.ranking.external import PUBLISHED, read_published
 from pii_bench.ranking.rows import Source
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from pii_bench.analysis.utility.chats import Ratings
     from pii_bench.scorer.locate import Span
     from pii_bench.systems.relevance.embedding import Encoder
-
-
-DEFAULT_WEIGHT: Final = 0.5
-"""The weight of privacy in the paper."""
 
 
 class Missing(StrEnum):
@@ -121,8 +117,9 @@ class UtilityRow:
         measure: how utility is measured, such as `judge openai/gpt-4o`.
         samples: number of samples with a query; None for published figures.
         asked: number of those that the answerer was asked about; None for published figures.
-        weight: the weight of privacy in the balance.
+        weight: the weight of privacy in the balance; the default is the paper's.
         signature: the line that reproduces the row; empty for published figures.
+        figures: those of the samples that the means are over; empty for published figures.
     """
 
     source: Source
@@ -134,9 +131,10 @@ class UtilityRow:
     means: Means
     samples: int | None = None
     asked: int | None = None
-    weight: float = DEFAULT_WEIGHT
+    weight: float = 0.5
     signature: str = ""
     note: str = ""
+    figures: tuple[SampleFigures, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -70,10 +70,10 @@ def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
     """Mask samples under one of `GOLD_CONDITIONS`.
 
     Raises:
-        ValueError: another condition.
+        PiiBenchError: another condition.
     """
     if condition not in GOLD_CONDITIONS:
-        raise ValueError(f"{condition} is no condition that gold decides")
+        raise PiiBenchError(f"unknown condition {condition!r}")
     maskings = {}
     for sample in samples:
         entities = () if condition == NO_MASK else sample.entities
@@ -84,12 +84,37 @@ def mask_by_gold(condition: str, samples: Iterable[Sample]) -> Maskings:
     return maskings
 
 
-def mask_by_system(predictions: Mapping[str, Prediction], samples: Iterable[Sample]) -> Maskings:
-    """Mask the entities that a system finds and does not predict to be related.
+def read_maskings(
+    results: Path,
+    dataset: Dataset,
+    condition: str,
+    masked_by: Sequence[str],
+    samples: Iterable[Sample],
+) -> tuple[bool, Maskings]:
+    """Return whether masking uses gold, and the maskings of samples under a condition.
 
-    The predictions are of both tasks, by sample id. A sample has no masking if the system failed
-    in either.
+    `masked_by` names the runs in `results` that mask, as in `answer_questions`. A sample has no
+    masking if a system failed on it.
+
+    Raises:
+        InputFileError: a run is absent or broken, or the dataset's file has changed since.
+        PiiBenchError: unknown condition.
     """
+    if len(masked_by) == 2:
+        model, prompt = masked_by
+        rewritings = read_rewritings(results, model, prompt, dataset)
+        return False, {each.id: rewritings[each.id] for each in samples if each.id in rewritings}
+    if len(masked_by) == 3:
+        model, *prompts = masked_by
+        detection, related = (_read_run(results, model, prompt, dataset) for prompt in prompts)
+        oracle = detection.manifest.system.oracle or related.manifest.system.oracle
+        predictions = replace(related, detection=detection).masking or {}
+        return oracle, _mask_by_system(predictions, samples)
+    return condition != NO_MASK, mask_by_gold(condition, samples)
+
+
+def _mask_by_system(predictions: Mapping[str, Prediction], samples: Iterable[Sample]) -> Maskings:
+    """Mask the entities that a system finds and does not predict to be related."""
     maskings = {}
     for sample in samples:
         predicted = predictions.get(sample.id)
@@ -100,24 +125,8 @@ def mask_by_system(predictions: Mapping[str, Prediction], samples: Iterable[Samp
     return maskings
 
 
-def read_masker(
-    results: Path, model: str, prompts: tuple[str, str], dataset: Dataset
-) -> tuple[bool, Mapping[str, Prediction]]:
-    """Read the detection and the query-related run of a system.
-
-    Returns:
-        Whether the system sees gold, and sample id to the prediction of both tasks.
-
-    Raises:
-        InputFileError: a run is absent or broken, or the dataset's file has changed since.
-    """
-    detection, related = (_read_run(results, model, prompt, dataset) for prompt in prompts)
-    oracle = detection.manifest.system.oracle or related.manifest.system.oracle
-    return oracle, replace(related, detection=detection).masking or {}
-
-
 def read_rewritings(results: Path, model: str, prompt: str, dataset: Dataset) -> Maskings:
-    """Read the run in which a model rewrote the texts; raises as `read_masker` does."""
+    """Read the run in which a model rewrote the texts; raises as `read_maskings` does."""
     predictions = _read_run(results, model, prompt, dataset).predictions
     return {
         sample_id: Rewritten(predicted.rewritten)
@@ -289,11 +298,7 @@ def load_answers(
 ) -> ConditionAnswers:
     """Pair the answers of a run that match the current requests with those without masking.
 
-    Args:
-        results: the folder with the runs of the systems that mask.
-        dataset: the dataset that both runs are on.
-        run: a run under any condition.
-        base: the run of the same answerer under `no-mask`.
+    `base` is the run of the same answerer on the same dataset under `no-mask`.
 
     Raises:
         PiiBenchError: the runs cannot be compared, no answer matches, or a run of the system that
@@ -307,7 +312,7 @@ def load_answers(
     samples = applicable(Task.MASKING, dataset.samples)
     unmasked = base.responses(answer_questions(texts(mask_by_gold(NO_MASK, samples))), samples)
     asked = [sample for sample in samples if sample.id in unmasked]
-    oracle, maskings = _maskings(results, dataset, run, asked)
+    oracle, maskings = read_maskings(results, dataset, run.condition, run.masked_by, asked)
     masked = run.responses(answer_questions(texts(maskings), run.masked_by), asked)
     if not masked:
         raise PiiBenchError("no stored answer matches the current requests; run it again")
@@ -335,20 +340,3 @@ def answer_pairs(
 def texts(maskings: Maskings) -> dict[str, str]:
     """Return the masked texts by sample id."""
     return {sample_id: masked.text for sample_id, masked in maskings.items()}
-
-
-def _maskings(
-    results: Path, dataset: Dataset, run: StoredChat, asked: Sequence[Sample]
-) -> tuple[bool, Maskings]:
-    """Return whether masking uses gold, and the maskings."""
-    if len(run.masked_by) == 2:
-        model, prompt = run.masked_by
-        rewritings = read_rewritings(results, model, prompt, dataset)
-        return False, {each.id: rewritings[each.id] for each in asked if each.id in rewritings}
-    if len(run.masked_by) == 3:
-        model, detection, related = run.masked_by
-        oracle, predictions = read_masker(results, model, (detection, related), dataset)
-        return oracle, mask_by_system(predictions, asked)
-    if run.condition not in GOLD_CONDITIONS:
-        raise PiiBenchError(f"unknown condition {run.condition!r}")
-    return run.condition != NO_MASK, mask_by_gold(run.condition, asked)

@@ -25,9 +25,7 @@ from pii_bench.analysis.utility.stored import (
     answer_pairs,
     chats_folder,
     condition_of,
-    mask_by_gold,
-    mask_by_system,
-    read_masker,
+    read_maskings,
     read_rewritings,
     run_name,
     split_name,
@@ -44,12 +42,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pii_bench.analysis.utility.chats import Questions
     from pii_bench.analysis.utility.collect import Measuring
     from pii_bench.analysis.utility.figures import UtilityRow
     from pii_bench.analysis.utility.preferences import PreferenceRow
     from pii_bench.datasets.catalog import Dataset
     from pii_bench.models.base import ModelResponse
-    from pii_bench.systems.base import System
+    from pii_bench.systems.base import System, SystemCard
     from pii_bench.systems.prompted import PromptedSystem
 
 _LONGEST_WAIT: Final = 300.0
@@ -79,15 +78,17 @@ class Study:
         """Yield jobs and their concurrent calls; each stage reads results of those before it."""
         yield self._masking(), self.calls[0]
         answers = [
-            self._job(self._answering(dataset, condition), dataset, condition)
+            self._job(self.answerer, self._questions(dataset, condition), dataset, condition)
             for dataset in self.datasets
             for condition in self._conditions
         ]
         yield answers, self.calls[1]
         if self.judge is not None:
             # One stage for both, since the judge is closed at its end.
-            comparisons = self._comparisons(self.judge, self._rewriter) if self._rewriter else []
-            yield [*self._verdicts(self.judge, answers), *comparisons], self.calls[2]
+            jobs = self._verdicts(self.judge, answers)
+            if len(self.maskers) == 1:
+                jobs += self._comparisons(self.judge, self.maskers[0].card)
+            yield jobs, self.calls[2]
 
     async def close(self) -> None:
         """Close all systems, also those that were never asked."""
@@ -111,21 +112,14 @@ class Study:
         related = self.maskers[-1].card
         return [*GOLD_CONDITIONS, condition_of(related.model, related.prompt)]
 
-    def _answering(self, dataset: Dataset, condition: str) -> ChatSystem:
+    def _questions(self, dataset: Dataset, condition: str) -> Questions:
+        masked_by: tuple[str, ...] = ()
+        if condition not in GOLD_CONDITIONS:
+            cards = [system.card for system in self.maskers]
+            masked_by = (cards[-1].model, *(card.prompt for card in cards))
         samples = applicable(Task.MASKING, dataset.samples)
-        if condition in GOLD_CONDITIONS:
-            questions = answer_questions(texts(mask_by_gold(condition, samples)))
-        elif self._rewriter is not None:
-            card = self._rewriter.card
-            rewritings = read_rewritings(self.results, card.model, card.prompt, dataset)
-            questions = answer_questions(texts(rewritings), (card.model, card.prompt))
-        else:
-            detection, related = (system.card for system in self.maskers)
-            prompts = detection.prompt, related.prompt
-            _, predictions = read_masker(self.results, related.model, prompts, dataset)
-            masked = texts(mask_by_system(predictions, samples))
-            questions = answer_questions(masked, (related.model, *prompts))
-        return ChatSystem(self.answerer.model, self.answerer.sampling, questions)
+        _, maskings = read_maskings(self.results, dataset, condition, masked_by, samples)
+        return answer_questions(texts(maskings), masked_by)
 
     def _verdicts(self, judge: PromptedSystem, answers: Sequence[Job]) -> list[Job]:
         unmasked: dict[str, Mapping[str, ModelResponse]] = {}
@@ -137,29 +131,27 @@ class Study:
                 unmasked[name] = responses
                 continue
             questions = judge_questions(answer_pairs(responses, unmasked[name]))
-            system = ChatSystem(judge.model, judge.sampling, questions)
-            jobs.append(self._job(system, replace(job.dataset, name=name), condition))
+            dataset = replace(job.dataset, name=name)
+            jobs.append(self._job(judge, questions, dataset, condition))
         return jobs
 
-    @property
-    def _rewriter(self) -> System | None:
-        """The system that rewrites texts, if that is the masker."""
-        return self.maskers[0] if len(self.maskers) == 1 else None
-
-    def _comparisons(self, judge: PromptedSystem, rewriter: System) -> list[Job]:
-        card = rewriter.card
+    def _comparisons(self, judge: PromptedSystem, card: SystemCard) -> list[Job]:
+        """Return the jobs that compare a system's rewritten texts with those that gold masks."""
         jobs = []
         for dataset in self.datasets:
             rewritings = read_rewritings(self.results, card.model, card.prompt, dataset)
             pairs = text_pairs(applicable(Task.REWRITE, dataset.samples), rewritings)
             questions = text_questions(pairs, (card.model, card.prompt))
-            system = ChatSystem(judge.model, judge.sampling, questions)
-            jobs.append(self._job(system, dataset, condition_of(card.model, card.prompt)))
+            condition = condition_of(card.model, card.prompt)
+            jobs.append(self._job(judge, questions, dataset, condition))
         return jobs
 
-    def _job(self, system: ChatSystem, dataset: Dataset, condition: str) -> Job:
+    def _job(
+        self, chat: PromptedSystem, questions: Questions, dataset: Dataset, condition: str
+    ) -> Job:
         """Return the job for the samples that have questions, the first `limit` of the dataset."""
-        card, fields = system.card, system.questions.fields
+        system = ChatSystem(chat.model, chat.sampling, questions)
+        card, fields = system.card, questions.fields
         root = chats_folder(self.results, card.prompt, self.answerer.model.name)
         named = replace(dataset, name=run_name(dataset.name, condition))
         return Job(
@@ -209,15 +201,15 @@ def update_figures(results: Path, measuring: Measuring) -> Figures:
     # Locked, so that an older collection never overwrites a newer one.
     with locked(results / FOLDER, wait=_LONGEST_WAIT):
         left_out: list[str] = []
-        measured = collect_utility(results, measuring, left_out)
+        rows = collect_utility(results, measuring, left_out)
         # The verdicts for no-mask are read twice: they are those for mask-all.
         left_out = list(dict.fromkeys(left_out))
         preferences = collect_preferences(results, left_out)
         published = published_figures()
-        paths = write_utility(measured, published, results)
+        paths = write_utility([*rows, *published], results)
         paths += write_preferences(preferences, results)
     return Figures(
-        rows=tuple(row for row, _ in measured),
+        rows=tuple(rows),
         published=tuple(published),
         preferences=tuple(preferences),
         paths=paths,

@@ -41,7 +41,7 @@ def tiers(one: int, two: int, three: int) -> Counter[int]:
 
 # Unneeded: two names of tier 3; two ages, an employer and a city of tier 2.
 # Other than PII: ", , is with in ." twice and "sells 7 saws.", 11 characters each.
-PERFECT = Exposure(unneeded=tiers(0, 4, 2), needed=2, other=33)
+PERFECT = Exposure(unneeded=tiers(0, 4, 2), needed=2, other_characters=33)
 
 
 def spans_of(*texts: str) -> list[tuple[int, int]]:
@@ -56,9 +56,12 @@ def spans_of(*texts: str) -> list[tuple[int, int]]:
         # A part that can be read is a leak.
         (["Ann", "Bo Ray", "32"], {"leaked": tiers(0, 0, 1)}),
         (["Ann", "Lee", "Bo Ray", "32"], {}),
-        (["Ann Lee", "Bo Ray", "32", "Oslo", "saws"], {"needed_masked": 1, "other_masked": 4}),
+        (
+            ["Ann Lee", "Bo Ray", "32", "Oslo", "saws"],
+            {"needed_masked": 1, "other_characters_masked": 4},
+        ),
         # A wider mask hides what is in it: two commas and "is" are no PII.
-        (["Ann Lee, 32, is", "Bo Ray"], {"other_masked": 4}),
+        (["Ann Lee, 32, is", "Bo Ray"], {"other_characters_masked": 4}),
     ],
 )
 def test_what_a_masking_leaks_and_hides(masked: list[str], changes: dict[str, Any]) -> None:
@@ -68,7 +71,7 @@ def test_what_a_masking_leaks_and_hides(masked: list[str], changes: dict[str, An
 
 
 def test_rates_of_an_exposure() -> None:
-    exposure = replace(PERFECT, leaked=tiers(0, 0, 1), needed_masked=1, other_masked=4)
+    exposure = replace(PERFECT, leaked=tiers(0, 0, 1), needed_masked=1, other_characters_masked=4)
 
     assert exposure.leak == 3 / 14
     assert exposure.plain_leak == 1 / 6
@@ -144,9 +147,9 @@ def test_more_masking_never_leaks_more_nor_hides_less(
 
     assert less.leaked >= larger.leaked
     assert less.needed_masked <= larger.needed_masked
-    assert less.other_masked <= larger.other_masked
+    assert less.other_characters_masked <= larger.other_characters_masked
     everything = judge(couple(), [(0, len(DESCRIPTION))])
-    assert everything == replace(PERFECT, needed_masked=2, other_masked=33)
+    assert everything == replace(PERFECT, needed_masked=2, other_characters_masked=33)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pii_bench.analysis.diagnosis.errors import NEED_DETECTION, ErrorClass, Side
+from pii_bench.analysis.diagnosis.errors import ErrorClass, Side
 from pii_bench.analysis.diagnosis.exposure import ScoredCandidates
 from pii_bench.analysis.diagnosis.tables import (
     RUN,
@@ -78,17 +78,6 @@ def test_errors_are_counted_by_task_class_and_side() -> None:
         ["masking", "wrong-person", "false-negative", 1],
         ["masking", "failed", "false-negative", 6],
     ]
-
-
-def test_without_detection_some_classes_are_missing_and_nothing_is_masked() -> None:
-    run = query_run(SAMPLES, CHOSEN)
-    assert leak_table([run]).empty
-
-    table = error_table([run])
-
-    assert set(table["task"]) == {"query-related"}
-    assert set(table[table["errors"].isna()]["class"]) == set(NEED_DETECTION)
-    assert table["errors"].sum() == 4
 
 
 def test_leak_is_told_for_each_thing_that_a_failure_may_mean() -> None:

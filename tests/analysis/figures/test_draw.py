@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_bench.analysis import figures
 from pii_bench.analysis.figures import (
-    NOT_INSTALLED,
     NOTHING_TO_DRAW,
     Figures,
     draw_figures,
@@ -17,7 +15,6 @@ from pii_bench.analysis.figures import (
 from pii_bench.analysis.figures.draw import chosen, draw_curves
 from pii_bench.analysis.means import CurvePoint, Tradeoff
 from pii_bench.analysis.results import Analysis, analyse
-from pii_bench.errors import MissingExtraError
 from pii_bench.ranking.external import published_rows
 from pii_bench.tasks import Task
 from tests.analysis.evaluated import answer, asked, detected, evaluated, perturbed, run_name
@@ -103,17 +100,6 @@ def test_published_figures_alone_are_not_drawn(drawn: list[str], tmp_path: Path)
     assert draw_figures(results(), tmp_path) == []
     assert drawn == []
     assert draw_svgs([], published_rows()) == Figures((), NOTHING_TO_DRAW)
-
-
-def test_without_matplotlib_the_install_command_is_shown(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(figures, "find_spec", lambda _: None)
-
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[figures\]'"):
-        draw_figures(results(), tmp_path)
-    assert draw_svgs(perturbed_runs(), []) == Figures((), NOT_INSTALLED)
-    assert "pip install -e '.[figures]'" in NOT_INSTALLED
 
 
 RUN = run_name("single+distract")

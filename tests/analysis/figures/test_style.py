@@ -62,8 +62,8 @@ def test_the_grey_of_remarks_is_readable() -> None:
     assert all(part < 0.4 for part in to_rgb(GREY))
 
 
-def point(run: RunName, value: float, samples: int = 10, factor: str = "characters") -> CurvePoint:
-    return CurvePoint(run, "f1", factor, 0, 500, samples, value)
+def point(run: RunName, value: float, samples: int = 10) -> CurvePoint:
+    return CurvePoint(run, "f1", "characters", 0, 500, samples, value)
 
 
 def choose(*points: CurvePoint) -> list[RunName]:

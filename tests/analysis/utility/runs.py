@@ -21,11 +21,8 @@ from pii_bench.analysis.utility.stored import (
     NO_MASK,
     answer_pairs,
     chats_folder,
-    condition_of,
-    mask_by_gold,
-    mask_by_system,
     read_answerers,
-    read_masker,
+    read_maskings,
     run_name,
     texts,
 )
@@ -81,14 +78,8 @@ def run_answerer(
     max_tokens: int = 99,
 ) -> None:
     """Store the answers to some samples under a condition; others are not asked about."""
-    masked_by: tuple[str, ...] = ()
-    if condition in GOLD_CONDITIONS:
-        masked = mask_by_gold(condition, dataset.samples)
-    else:
-        assert condition == condition_of(MASKER[0], MASKER[2])
-        masked_by = MASKER
-        _, predictions = read_masker(results, MASKER[0], (MASKER[1], MASKER[2]), dataset)
-        masked = mask_by_system(predictions, dataset.samples)
+    masked_by = () if condition in GOLD_CONDITIONS else MASKER
+    _, masked = read_maskings(results, dataset, condition, masked_by, dataset.samples)
     questions = answer_questions(texts(masked), masked_by)
     system = ChatSystem(_model(ANSWERER, answers), Sampling(max_tokens=max_tokens), questions)
     name = run_name(dataset.name, condition)

@@ -6,7 +6,6 @@ import pytest
 
 from pii_bench.analysis.utility.chats import Ratings
 from pii_bench.analysis.utility.collect import (
-    Measured,
     Measuring,
     collect_utility,
     samples_to_csv,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 # Directions with simple cosines.
 ENCODER = Vectors({"east": (1.0, 0.0), "north": (0.0, 1.0), "between": (0.6, 0.8)})
-MEASURING = Measuring("vectors", ENCODER)
+MEASURING = Measuring("vectors", ENCODER, weight=0.5)
 SYSTEM = "fake/masker+naive"
 UNMASKED = {"s1": "east", "s2": "east", "s3": "east"}
 
@@ -46,32 +45,28 @@ def dataset(tmp_path: Path) -> Dataset:
     return load_dataset(str(write_lines(tmp_path / "set.jsonl", records)))
 
 
-def collected(results: Path, measuring: Measuring = MEASURING) -> dict[tuple[str, str], Measured]:
+def collected(results: Path) -> dict[tuple[str, str], UtilityRow]:
     """Return rows by condition and measure."""
     left_out: list[str] = []
-    measured = collect_utility(results, measuring, left_out)
+    rows = collect_utility(results, MEASURING, left_out)
     assert left_out == []
-    return {(row.condition, row.measure): (row, figures) for row, figures in measured}
+    return {(row.condition, row.measure): row for row in rows}
 
 
 def test_no_mask_has_privacy_0_and_utility_1(tmp_path: Path, dataset: Dataset) -> None:
     run_answerer(tmp_path, dataset, "no-mask", UNMASKED)
 
-    ((row, figures),) = collected(tmp_path).values()
+    (row,) = collected(tmp_path).values()
 
     assert (row.source, row.condition, row.oracle) == (Source.RUN, "no-mask", False)
     assert (row.dataset, row.answerer, row.measure) == (dataset.name, ANSWERER, "cosine vectors")
     assert (row.asked, row.samples, row.complete) == (3, 4, False)
-    assert [(each.id, each.privacy, each.utility) for each in figures] == [
+    assert [(each.id, each.privacy, each.utility) for each in row.figures] == [
         ("s1", 0.0, 1.0),
         ("s2", 0.0, 1.0),
         ("s3", 0.0, 1.0),
     ]
     assert row.means.balanced == Mean(0.5, 3)
-    # The weight is that of privacy.
-    ((row, _),) = collected(tmp_path, Measuring("vectors", ENCODER, weight=0.9)).values()
-    assert row.means.balanced.value == pytest.approx(0.1)
-    assert row.weight == 0.9
 
 
 def test_privacy_and_cosine_of_gold_maskings(tmp_path: Path, dataset: Dataset) -> None:
@@ -81,16 +76,16 @@ def test_privacy_and_cosine_of_gold_maskings(tmp_path: Path, dataset: Dataset) -
 
     rows = collected(tmp_path)
 
-    everything, _ = rows["mask-all", "cosine vectors"]
+    everything = rows["mask-all", "cosine vectors"]
     assert everything.oracle
     assert everything.means.privacy == Mean(1.0, 3)
     assert everything.means.utility == Mean(0.0, 3)
     assert everything.means.balanced == Mean(0.5, 3)
     # The name is masked, the age is not: one of two occurrences.
-    ideal, figures = rows["mask-query-unrelated", "cosine vectors"]
+    ideal = rows["mask-query-unrelated", "cosine vectors"]
     assert ideal.means.privacy == Mean(0.5, 3)
     assert ideal.means.utility.value == pytest.approx(0.6)
-    assert figures[0].balanced(0.5) == pytest.approx(0.55)
+    assert ideal.figures[0].balanced(0.5) == pytest.approx(0.55)
 
 
 def test_missing_utilities_are_counted_by_reason(tmp_path: Path, dataset: Dataset) -> None:
@@ -101,9 +96,9 @@ def test_missing_utilities_are_counted_by_reason(tmp_path: Path, dataset: Datase
     answers = {"s2": " ", "s3": "between", "s4": "east"}
     run_answerer(tmp_path, dataset, SYSTEM, answers)
 
-    row, figures = collected(tmp_path)[SYSTEM, "cosine vectors"]
+    row = collected(tmp_path)[SYSTEM, "cosine vectors"]
 
-    assert [(each.id, each.privacy, each.missing) for each in figures] == [
+    assert [(each.id, each.privacy, each.missing) for each in row.figures] == [
         ("s1", None, Missing.NO_MASKING),
         ("s2", 0.5, Missing.NO_ANSWER),
         ("s3", 0.5, None),
@@ -130,9 +125,9 @@ def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
 
     rows = collected(tmp_path)
 
-    row, figures = rows["mask-all", "judge fake/judge"]
+    row = rows["mask-all", "judge fake/judge"]
     # The masked answer is rated 5 of 9: (5 - 1) / (9 - 1).
-    assert [(each.id, each.utility, each.missing, each.ratings) for each in figures] == [
+    assert [(each.id, each.utility, each.missing, each.ratings) for each in row.figures] == [
         ("s1", 0.5, None, Ratings(masked=5.0, unmasked=9.0)),
         ("s2", None, Missing.UNPARSED, None),
         ("s3", None, Missing.NO_VERDICT, None),
@@ -140,8 +135,8 @@ def test_each_judge_has_its_own_rows(tmp_path: Path, dataset: Dataset) -> None:
     ]
     assert row.means.balanced == Mean(0.75, 1)
     assert row.means.ratings == (5.0, 9.0)
-    assert rows["mask-all", "cosine vectors"][0].means.ratings is None
-    nothing_masked, _ = rows["no-mask", "judge fake/judge"]
+    assert rows["mask-all", "cosine vectors"].means.ratings is None
+    nothing_masked = rows["no-mask", "judge fake/judge"]
     assert nothing_masked.means.utility == Mean(1.0, 4)
     assert nothing_masked.means.ratings is None
 
@@ -152,7 +147,7 @@ def test_a_sample_without_pii_has_no_privacy(tmp_path: Path) -> None:
     run_answerer(tmp_path, dataset, "no-mask", {"s1": "east"})
     run_answerer(tmp_path, dataset, "mask-all", {"s1": "between"})
 
-    row, _ = collected(tmp_path)["mask-all", "cosine vectors"]
+    row = collected(tmp_path)["mask-all", "cosine vectors"]
 
     assert row.means.privacy == row.means.balanced == Mean(None, 0)
     assert row.means.utility.samples == 1
@@ -183,7 +178,7 @@ def test_a_signature_names_data_prompts_models_and_settings(
 
     rows = collected(tmp_path)
     cosine, judged = (
-        rows[SYSTEM, measure][0].signature.split("|")
+        rows[SYSTEM, measure].signature.split("|")
         for measure in ("cosine vectors", "judge fake/judge")
     )
 
@@ -231,8 +226,8 @@ FIGURES = (
 )
 
 
-def measured(condition: str, measure: str, *figures: SampleFigures) -> Measured:
-    row = UtilityRow(
+def measured(condition: str, measure: str, *figures: SampleFigures) -> UtilityRow:
+    return UtilityRow(
         source=Source.RUN,
         dataset="demo",
         condition=condition,
@@ -243,11 +238,11 @@ def measured(condition: str, measure: str, *figures: SampleFigures) -> Measured:
         samples=3,
         asked=len(figures),
         signature=f"data:demo@0123|strategy:{condition}|utility:{measure}",
+        figures=figures,
     )
-    return row, figures
 
 
-ALL = (
+MEASURED = (
     measured("no-mask", "cosine wordllama", *(SampleFigures(n, 0, 1) for n in ("s1", "s2"))),
     measured("mask-all", "cosine wordllama", SampleFigures("s1", 1.0, None, Missing.NO_ANSWER)),
     measured("mask-query-unrelated", "judge fake/judge", *FIGURES),
@@ -255,7 +250,7 @@ ALL = (
         "words+keyword", "cosine wordllama", *(SampleFigures(f"s{n}", 0.5, 0.25) for n in (1, 2, 3))
     ),
 )
-ROWS = [*(row for row, _ in ALL), *published_figures()]
+ROWS = [*MEASURED, *published_figures()]
 
 
 def test_utility_csv(assert_golden: Callable[[str, str], None]) -> None:
@@ -269,7 +264,7 @@ def test_utility_markdown(assert_golden: Callable[[str, str], None]) -> None:
 def test_samples_csv() -> None:
     keys, key = "condition,answerer,measure", "mask-query-unrelated,local/small,judge fake/judge"
     figures = "privacy,utility,balanced,missing,rating_masked,rating_unmasked"
-    assert samples_to_csv(ALL[2:3]).splitlines() == [
+    assert samples_to_csv(MEASURED[2:3]).splitlines() == [
         f"dataset,{keys},id,{figures}",
         f"demo,{key},s1,0.7500,0.5000,0.6250,,5.0000,9.0000",
         f"demo,{key},s2,0.2500,,,unparsed,,",
@@ -278,7 +273,7 @@ def test_samples_csv() -> None:
 
 
 def test_utility_files_are_written(tmp_path: Path) -> None:
-    paths = write_utility(ALL, published_figures(), tmp_path)
+    paths = write_utility(ROWS, tmp_path)
 
     assert list(paths) == [
         tmp_path / "utility" / name for name in ("utility.csv", "utility.md", "samples.csv")
@@ -286,5 +281,5 @@ def test_utility_files_are_written(tmp_path: Path) -> None:
     assert read_folder(tmp_path) == {
         "utility/utility.csv": to_csv(ROWS).encode(),
         "utility/utility.md": to_markdown(ROWS).encode(),
-        "utility/samples.csv": samples_to_csv(ALL).encode(),
+        "utility/samples.csv": samples_to_csv(MEASURED).encode(),
     }

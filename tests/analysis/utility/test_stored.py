@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pii_bench.analysis.utility.chats import AnswerPair, answer_questions, judge_questions
+from pii_bench.analysis.utility.chats import AnswerPair, judge_questions
 from pii_bench.analysis.utility.stored import (
     ConditionAnswers,
-    answer_pairs,
     condition_of,
     load_answers,
     mask_by_gold,
-    mask_by_system,
     read_answerers,
     read_judges,
-    read_masker,
+    read_maskings,
     run_name,
     split_name,
 )
@@ -24,8 +22,6 @@ from pii_bench.datasets.catalog import Dataset, load_dataset
 from pii_bench.errors import InputFileError, PiiBenchError
 from pii_bench.models.base import CallError, Completion, Draws, Finish
 from pii_bench.runs.store import LINE_REMEDY, MANIFEST_REMEDY
-from pii_bench.systems.predictions import Prediction
-from pii_bench.tasks import Status
 from tests.analysis.utility.runs import (
     ANSWERER,
     JUDGE,
@@ -75,52 +71,41 @@ def test_masking_by_gold(condition: str, texts: list[str]) -> None:
 
 
 def test_masking_by_gold_rejects_other_conditions() -> None:
-    with pytest.raises(ValueError, match="mask-some is no condition"):
+    with pytest.raises(PiiBenchError, match="unknown condition 'mask-some'"):
         mask_by_gold("mask-some", [])
-
-
-@pytest.mark.parametrize(
-    ("predictions", "texts"),
-    [
-        (
-            {"s1": Prediction(Status.OK, ((("Ann", "PER"), ("32", "DEM")),), ("Ann",))},
-            {"s1": "Ann Lee is <Age>."},
-        ),
-        ({}, {}),
-        ({"s1": Prediction(Status.MALFORMED)}, {}),
-    ],
-)
-def test_masking_by_a_system(predictions: dict[str, Prediction], texts: dict[str, str]) -> None:
-    masked = mask_by_system(predictions, [make_sample("s1")])
-
-    assert {sample_id: each.text for sample_id, each in masked.items()} == texts
 
 
 @pytest.mark.parametrize(
     ("strategy", "related", "oracle", "masked"),
     [
-        ("naive", "### Answer: []", False, {"s1"}),
+        ("naive", "### Answer: []", False, {"s1": "Ann Lee is <Age>."}),
         # A failed query-related answer; an oracle in one of the two runs.
-        ("naive", "no list", False, set()),
-        ("naive-choice", "### Answer: []", True, {"s1"}),
+        ("naive", "no list", False, {}),
+        ("naive-choice", "### Answer: []", True, {"s1": "Ann Lee is <Age>."}),
     ],
 )
 def test_a_masker_is_read_from_its_runs(
-    tmp_path: Path, dataset: Dataset, strategy: str, related: str, oracle: bool, masked: set[str]
+    tmp_path: Path,
+    dataset: Dataset,
+    strategy: str,
+    related: str,
+    oracle: bool,
+    masked: dict[str, str],
 ) -> None:
     run_masker(tmp_path, dataset, {"s1": (AGE[0], related)}, strategy)
 
-    told_gold, predictions = read_masker(tmp_path, MASKER[0], ("detection", strategy), dataset)
+    runs = (MASKER[0], "detection", strategy)
+    told_gold, maskings = read_maskings(tmp_path, dataset, SYSTEM, runs, dataset.samples)
 
     assert told_gold is oracle
-    assert mask_by_system(predictions, dataset.samples).keys() == masked
+    assert {sample_id: each.text for sample_id, each in maskings.items()} == masked
 
 
 def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
     tmp_path: Path, dataset: Dataset
 ) -> None:
     with pytest.raises(InputFileError, match=r"fake--masker/detection/set-\w+\.run\.json"):
-        read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
+        read_maskings(tmp_path, dataset, SYSTEM, MASKER, dataset.samples)
 
     run_masker(tmp_path, dataset, {"s1": AGE})
     (path,) = tmp_path.glob("runs/fake--masker/naive/*.run.json")
@@ -128,23 +113,12 @@ def test_an_absent_or_outdated_run_of_a_masker_is_an_error(
     manifest["dataset"]["sha256"] = "0" * 64
     path.write_text(json.dumps(manifest))
     with pytest.raises(InputFileError, match="has changed since"):
-        read_masker(tmp_path, MASKER[0], ("detection", "naive"), dataset)
+        read_maskings(tmp_path, dataset, SYSTEM, MASKER, dataset.samples)
 
 
 @pytest.mark.parametrize("condition", ["mask-all", "openai/gpt-4o@host:80+naive+schema"])
 def test_run_names_contain_dataset_and_condition(condition: str) -> None:
     assert split_name(run_name("demo", condition)) == ("demo", condition)
-
-
-def test_stored_answers_match_by_request(tmp_path: Path, dataset: Dataset) -> None:
-    answers: dict[str, str | CallError] = {"s1": "Young.", "s2": CallError("timeout"), "s3": "Old."}
-    run_answerer(tmp_path, dataset, "mask-all", answers)
-    (run,) = read_answerers(tmp_path, [])
-
-    asked = "<Full Name> is <Age>."
-    questions = answer_questions({"s1": asked, "s2": asked, "s3": "Ann Lee is <Age>.", "s4": asked})
-    expected = {"s1": Completion("Young.", Finish.STOP), "s2": None}
-    assert run.responses(questions, dataset.samples) == expected
 
 
 def test_stored_verdicts_match_by_their_answers(tmp_path: Path, dataset: Dataset) -> None:
@@ -235,10 +209,3 @@ def test_answers_that_cannot_be_compared(
 
     with pytest.raises(PiiBenchError, match=reason):
         load(tmp_path, replace(dataset, **changes), "mask-all")
-
-
-def test_answer_pairs_need_both_answers() -> None:
-    masked = {"s1": Completion("A"), "s2": Completion(""), "s3": Completion("C"), "s4": None}
-    unmasked = {"s1": Completion("1"), "s2": Completion("2"), "s3": None, "s4": Completion("4")}
-
-    assert answer_pairs(masked, unmasked) == {"s1": AnswerPair(masked="A", unmasked="1")}
