@@ -35,7 +35,7 @@ class UnknownNameError(PiiBenchError):
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str], among: str = "") -> None:
         # str(): the repr of an enum member is not what the user writes.
-        self.allowed = tuple(map(str, allowed))
+        self.kind, self.name, self.allowed = kind, name, tuple(map(str, allowed))
         near = difflib.get_close_matches(name, self.allowed, n=1, cutoff=0.6)
         source = f" among {among}" if among else ""
         hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -73,6 +73,7 @@ class CheckFailedError(PiiBenchError):
     """A dataset failed the check; the `problems` of the `samples` have been printed already."""
 
     def __init__(self, problems: int, samples: int) -> None:
+        self.problems, self.samples = problems, samples
         super().__init__(f"the check found {problems} problems in {samples} samples")
 
 
@@ -80,6 +81,7 @@ class MissingKeyError(PiiBenchError):
     """The environment `variable` with the API key of a `provider` is not set."""
 
     def __init__(self, provider: str, variable: str) -> None:
+        self.provider, self.variable = provider, variable
         super().__init__(f"provider {provider!r} needs a key: set {variable} in the environment")
 
 

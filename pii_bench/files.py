@@ -16,6 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
+import jsonlines
+
 from pii_bench.errors import BadLinesError, InputFileError, PiiBenchError
 
 if TYPE_CHECKING:
@@ -162,21 +164,26 @@ def read_record(path: Path, line: int, offset: int) -> dict[str, Any]:
 
 def _record(raw: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        what = f"not valid UTF-8 (byte {error.start} of the line)"
-    except json.JSONDecodeError as error:
-        what = f"not valid JSON (column {error.colno}: {error.msg})"
+        # `loads`: with another parser, which jsonlines takes if it is installed, messages differ.
+        record = jsonlines.Reader([raw], loads=json.loads).read(allow_none=True)
+    except jsonlines.InvalidLineError as error:
+        # The chained exceptions would contain the line.
+        raise RecordError(_reason(error)) from None
     except RecursionError:
-        what = "not valid JSON (nested too deep)"
-    except ValueError:
-        what = "not valid JSON (a number is too long)"
-    else:
-        if isinstance(record, dict):
-            return record
-        what = f"a line must be a JSON object, not {_json_name(record)}"
-    # Outside the handlers: the chained exception would contain the line.
-    raise RecordError(what)
+        raise RecordError("not valid JSON (nested too deep)") from None
+    if not isinstance(record, dict):
+        raise RecordError(f"a line must be a JSON object, not {_json_name(record)}")
+    return record
+
+
+def _reason(error: jsonlines.InvalidLineError) -> str:
+    match error.__cause__:
+        case UnicodeDecodeError(start=start):
+            return f"not valid UTF-8 (byte {start} of the line)"
+        case json.JSONDecodeError(msg=what, colno=column):
+            return f"not valid JSON (column {column}: {what})"
+        case _:
+            return "not valid JSON (a number is too long)"
 
 
 def read_object(path: Path, what: str, build: Callable[[dict[str, Any]], T]) -> T:

@@ -243,10 +243,11 @@ def _counts(score: SpanScore) -> dict[str, Counts]:
 
 
 def _figures(prefix: str, counts: Counts) -> Row:
+    prf = counts.prf
     return {
-        f"{prefix}precision": counts.precision,
-        f"{prefix}recall": counts.recall,
-        f"{prefix}f1": counts.f1,
+        f"{prefix}precision": prf.precision,
+        f"{prefix}recall": prf.recall,
+        f"{prefix}f1": prf.f1,
     }
 
 
